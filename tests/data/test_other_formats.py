@@ -187,3 +187,56 @@ def test_generated_centers_have_the_published_sizes_and_follow_their_seed():
         assert tuple(one.train.sizes.tolist()) == sizes
         assert (one.train.x == same.train.x).all()
         assert (one.train.x != other.train.x).any()
+
+
+def hundred(features, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 2, (300, features)), np.arange(300) % 100
+
+
+@pytest.mark.parametrize(("name", "features"), [("purchase100", 600), ("texas100", 6169)])
+def test_a_hundred_classes_are_the_same_from_arrays_and_from_a_table(tmp_path, name, features):
+    x, y = hundred(features)
+    np.savez(tmp_path / f"{name}.npz", features=x.astype(np.uint8), labels=np.eye(100)[y])
+    federation = load(name, path=tmp_path, clients=2, test_fraction=0.0)
+    assert (federation.classes, federation.input_shape, rows_in(federation)) == (100, (features,), 300)
+    assert set(np.unique(federation.train.x)) == {0.0, 1.0}  # not divided as bytes of pictures are
+    (tmp_path / "table").mkdir()
+    np.savetxt(tmp_path / "table" / f"{name}.csv", np.column_stack([y + 1, x]), "%d", ",")
+    table = load(name, path=tmp_path / "table", clients=2, test_fraction=0.0)
+    np.testing.assert_array_equal(table.train.x, federation.train.x)
+    np.testing.assert_array_equal(table.train.y, federation.train.y)
+    few = load(name, path=tmp_path, clients=2, test_fraction=0.0, samples=50)
+    assert rows_in(few) == 50
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda x, y: (x[:, 1:], y), r"features of shape \(300, 599\), not \(rows, 600\)"),
+        (lambda x, y: (2 * x, y), "must be 0 or 1"),
+        (lambda x, y: (x, y + 7), "from 0 to 99, or from 1 to 100"),
+        (lambda x, y: (x, y.astype(object)), "cannot be read"),
+    ],
+)
+def test_other_rows_are_not_taken_for_purchases(tmp_path, change, says):
+    x, y = change(*hundred(600))
+    np.savez(tmp_path / "purchase100.npz", features=x, labels=y)
+    with pytest.raises(DataError, match=says):
+        load("purchase100", path=tmp_path)
+
+
+def test_a_table_of_other_width_is_refused_and_where_to_get_a_file_is_said(tmp_path):
+    (tmp_path / "texas100.csv").write_text("1,0,1\n2,1,1\n")
+    with pytest.raises(DataError, match=r"texas100.csv cannot be read .*a line has 3 numbers"):
+        load("texas100", path=tmp_path)
+    with pytest.raises(DataError, match=r"purchase100.npz was not found; set .* purchase100.csv"):
+        load("purchase100", path=tmp_path)
+
+
+def test_generated_baskets_are_binary_rows_in_clusters():
+    federation = load("purchase_like:10,40", clients=3, samples=300, test_fraction=0.0)
+    assert (federation.classes, federation.input_shape, rows_in(federation)) == (10, (40,), 300)
+    assert set(np.unique(federation.train.x)) == {0.0, 1.0}
+    same = load("purchase_like:10,40", clients=3, samples=300, test_fraction=0.0)
+    np.testing.assert_array_equal(same.train.x, federation.train.x)

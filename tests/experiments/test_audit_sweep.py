@@ -53,3 +53,21 @@ def test_nonsense_is_one_sentence(words, said):
 def test_other_reference_rows_are_refused_where_a_method_has_its_own():
     with pytest.raises(ConfigError, match="leave out --reference validation"):
         share_rows(BASE, read_knobs(BASE, ["werm.weight=1"]), "validation")
+
+
+def test_a_shift_changes_reference_rows_only_and_by_as_much_as_it_says():
+    knobs = read_knobs(BASE, ["werm.weight=0,1"])
+    plain, shifted = (share_rows(BASE, knobs, None, shift) for shift in (0.0, 0.5))
+    for part in ("validation", "test"):
+        one, other = (getattr(rows.whole, part).x for rows in (plain, shifted))
+        np.testing.assert_allclose(one, other)
+    np.testing.assert_allclose(plain.training.train.x, shifted.training.train.x)
+    moved = shifted.reference.x - plain.reference.x
+    spread = plain.whole.train.x.std(axis=0)
+    assert np.array_equal(plain.reference.y, shifted.reference.y)
+    assert (moved[:, spread == 0] == 0).all()
+    assert 0.4 < (moved[:, spread > 0] / spread[spread > 0]).std() < 0.6
+    again = share_rows(BASE, knobs, None, 0.5)
+    assert np.array_equal(again.whole.train.x, shifted.whole.train.x)
+    with pytest.raises(ConfigError, match="leave out the regime shifted"):
+        share_rows(BASE, read_knobs(BASE, ["rounds=2"]), None, 1.0)

@@ -12,6 +12,7 @@ from sklearn.metrics import (
     confusion_matrix,
     f1_score,
     log_loss,
+    recall_score,
     roc_auc_score,
 )
 
@@ -33,6 +34,7 @@ from unalike.models.metrics import (
 
 CLASSES = 4
 NAMES = ("accuracy", "balanced_accuracy", "f1", "auc", "calibration_error", "nlpd")
+NAMES += ("worst_class", "class_discrepancy")
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,10 @@ def oracle(name, logits, labels):
             return accuracy_score(labels, said)
         case "balanced_accuracy":
             return balanced_accuracy_score(labels, said)
+        case "worst_class":
+            return recall_score(labels, said, average=None).min()
+        case "class_discrepancy":
+            return np.ptp(recall_score(labels, said, average=None))
         case "f1":
             return f1_score(labels, said, average="macro")
         case "auc":

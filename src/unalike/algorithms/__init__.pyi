@@ -27,6 +27,7 @@ from .ifca import IFCA
 from .knn_per import KNNPer
 from .l2sgd import L2SGD
 from .local import Local
+from .mmd import MMD
 from .mocha import Mocha
 from .needs import Needs
 from .per_fedavg import PerFedAvg
@@ -53,6 +54,7 @@ __all__ = [
     "DPSGD",
     "IFCA",
     "L2SGD",
+    "MMD",
     "QFFL",
     "WERM",
     "WERMDPSGD",

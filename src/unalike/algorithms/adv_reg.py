@@ -6,11 +6,15 @@ client:     descend on       mean over training rows of  loss + lam * log h
 AdvReg-RT:  descend on       mean over training rows of  loss + lam * log h
                              +  lam * mean over reference rows of  log(1 - h)
 
-h is the probability that a row is one of training. Each client has an attacker, which it keeps; it is a small
-network of five numbers of a prediction (the logarithm of the label's probability, the three largest
-probabilities, and the entropy), where the paper's sees the whole vector. AdvReg-RT (with a reference term;
-Kaplan et al., A Cautionary Tale: On the Role of Reference Data in Empirical Privacy Defenses, 2024) makes the
-attacker wrong of both sets: reference rows are to look like training rows, without their labels being learnt.
+h is the probability that a row is one of training. Each client has an attacker, which it keeps. AdvReg-RT
+(with a reference term; Kaplan et al., A Cautionary Tale: On the Role of Reference Data in Empirical Privacy
+Defenses, 2024) makes the attacker wrong of both sets: reference rows are to look like training rows, without
+their labels being learnt.
+
+`penalty="square"` has h^2 for log h, (1 - h)^2 for log(1 - h), and an attacker that learns by squared errors.
+As published the attacker sees the whole vector of probabilities and the label (`attacker="vector"`), and
+takes several steps for one of the client (`attacker_steps`, each on the next mini-batch); as a rule it sees
+five numbers of a prediction (`shared/membership_attacker.py`), and takes one step, which is cheaper.
 """
 
 from __future__ import annotations
@@ -20,20 +24,27 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from ..core.pytrees import add_scaled
-from ..errors import ConfigError
+from ..errors import ConfigError, unknown
 from ..models import Batch, Task
 from ..typing import Memory, Message, Params
 from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
+from .shared.membership_attacker import (
+    PENALTIES,
+    VIEWS,
+    attack_loss,
+    certainty,
+    clues,
+    first_attacker,
+    suspicion,
+)
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.private_gradient import add_penalty
-from .werm import check_weight, set_factors
-
-HIDDEN, CLUES = 16, 5
-"""Units of the attacker's hidden layer, and the numbers that it sees of a prediction."""
+from .werm import check_classification, check_reference_rows, set_factors
 
 
 @algorithm_registry.add("adv-reg")
@@ -45,6 +56,12 @@ class AdvReg(FedAvg):
     lam: float = 1.0
     attacker_rate: float = 0.1
     reference_fraction: float = 0.5
+    attacker: str = "summary"
+    """What the attacker sees: "summary", or "vector" as published."""
+    attacker_steps: int = 1
+    """Steps of the attacker before each of the client."""
+    penalty: str = "log"
+    """"log", or "square"."""
 
     name: ClassVar[str] = "adv-reg"
     reference_term: ClassVar[bool] = False
@@ -53,46 +70,63 @@ class AdvReg(FedAvg):
     grid: ClassVar = {"lam": (0.3, 1.0, 3.0, 10.0)}
 
     def __post_init__(self) -> None:
-        check_weight(1.0, self.reference_fraction)
-        if not self.reference_fraction > 0:
-            raise ConfigError("an attacker learns from reference rows; reference_fraction must be above 0.")
+        check_reference_rows(self.reference_fraction, "an attacker learns from reference rows")
         for name, value in (("lam", self.lam), ("attacker_rate", self.attacker_rate)):
             if not 0 <= value < float("inf"):
                 raise ConfigError(f"{name} must not be negative, but is {value:g}.")
+        for name, word, words in (
+            ("attacker", self.attacker, VIEWS),
+            ("penalty", self.penalty, PENALTIES),
+        ):
+            if word not in words:
+                raise unknown(name, str(word), words)
+        if self.attacker_steps < 1:
+            raise ConfigError(f"attacker_steps must be at least 1, but is {self.attacker_steps}.")
 
     @property
     def equals_local_training(self) -> bool:
         return False
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        if task.kind() != "logits":
-            raise ConfigError(f"{self.name} is for classifications, whose predictions are probabilities.")
-        return Memory({"attacker": first_attacker()})
+        check_classification(task, self.name)
+        return Memory({"attacker": first_attacker(self.attacker)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
-        factors = set_factors(data, self.reference_fraction) * data.row_weights()[:, None]
+        rows = data.weighted(set_factors(data, self.reference_fraction) * data.row_weights()[:, None])
 
-        def step(carry: tuple[OptimizerState, Params], batch: Batch) -> tuple[OptimizerState, Params]:
+        def step(s: jax.Array, carry: tuple[OptimizerState, Params]) -> tuple[OptimizerState, Params]:
             point, attacker = carry
-            against = jax.grad(attack_loss)(attacker, task, point.params, batch)
-            attacker = add_scaled(attacker, -self.attacker_rate, against)
-            gradient = jax.grad(self._loss)(point.params, task, attacker, batch)
+            attacker = self._attack(task, point.params, attacker, rows, s)
+            gradient = jax.grad(self._loss)(point.params, task, attacker, rows.batch(s))
             return descent.step(point, add_penalty(task, point.params, gradient)), attacker
 
         start = (descent.start(message), memory["attacker"])
-        end, attacker = data.weighted(factors).fold(step, start)
+        end, attacker = lax.fori_loop(0, data.steps, step, start)
         return Reply(end.params, Memory({**memory, "attacker": attacker}))
 
+    def _attack(
+        self, task: Task, params: Params, attacker: Params, rows: ClientData, first: jax.Array
+    ) -> Params:
+        """The attacker after its steps, on this mini-batch and those that follow it in the round."""
+
+        def step(ahead: jax.Array, attacker: Params) -> Params:
+            batch = rows.batch((first + ahead) % rows.steps)
+            seen = clues(task.apply(params, batch.x), batch.y, self.attacker)
+            against = jax.grad(attack_loss)(attacker, seen, batch, self.penalty)
+            return add_scaled(attacker, -self.attacker_rate, against)
+
+        return lax.fori_loop(0, self.attacker_steps, step, attacker)
+
     def _loss(self, params: Params, task: Task, attacker: Params, batch: Batch) -> jax.Array:
-        """What the client lowers: losses of training rows, and how sure the attacker is of them; with a
-        reference term, also how sure it is of reference rows."""
+        """What the client lowers: losses of training rows, and how certain the attacker is of them; with a
+        reference term, also how certain it is of reference rows."""
         outputs = task.apply(params, batch.x)
-        odds = suspicion(attacker, clues(outputs, batch.y))
+        odds = suspicion(attacker, clues(outputs, batch.y, self.attacker))
         training, reference = batch.weight[:, 0], batch.weight[:, 1]
-        rows = training * (task.sample_loss(outputs, batch.y) - self.lam * jax.nn.softplus(-odds))  # log h
+        rows = training * (task.sample_loss(outputs, batch.y) + self.lam * certainty(odds, self.penalty))
         if self.reference_term:
-            rows -= reference * self.lam * jax.nn.softplus(odds)  # log(1 - h)
+            rows += reference * self.lam * certainty(-odds, self.penalty)
         return jnp.sum(rows) / jnp.maximum(batch.size, 1.0)
 
 
@@ -104,35 +138,3 @@ class AdvRegRT(AdvReg):
 
     name: ClassVar[str] = "adv-reg-rt"
     reference_term: ClassVar[bool] = True
-
-
-def clues(outputs: jax.Array, y: jax.Array) -> jax.Array:
-    """What the attacker sees of each prediction: five numbers."""
-    logs = jax.nn.log_softmax(outputs)
-    chances = jnp.exp(logs)
-    own = jnp.take_along_axis(logs, y.astype(jnp.int32)[:, None], axis=1)
-    padded = jnp.pad(chances, ((0, 0), (0, max(0, 3 - chances.shape[1]))))
-    largest = -jnp.sort(-padded, axis=1)[:, :3]
-    entropy = -jnp.sum(chances * logs, axis=1, keepdims=True)
-    return jnp.concatenate([own, largest, entropy], axis=1)
-
-
-def first_attacker() -> dict[str, jax.Array]:
-    """An attacker that knows nothing, the same for all clients: it calls everything a member with probability
-    one half."""
-    inner = jax.random.normal(jax.random.key(0), (CLUES, HIDDEN)) / jnp.sqrt(CLUES)
-    return {"inner": inner, "bias": jnp.zeros(HIDDEN), "outer": jnp.zeros(HIDDEN), "shift": jnp.zeros(())}
-
-
-def suspicion(attacker: Params, seen: jax.Array) -> jax.Array:
-    """The log odds that each prediction is of a training row."""
-    hidden = jax.nn.relu(seen @ attacker["inner"] + attacker["bias"])
-    return hidden @ attacker["outer"] + attacker["shift"]
-
-
-def attack_loss(attacker: Params, task: Task, params: Params, batch: Batch) -> jax.Array:
-    """The attacker's cross-entropy, in which both sets weigh the same."""
-    odds = suspicion(attacker, clues(task.apply(params, batch.x), batch.y))
-    training, reference = batch.weight[:, 0], batch.weight[:, 1]
-    wrong = training * jax.nn.softplus(-odds) + reference * jax.nn.softplus(odds)
-    return jnp.sum(wrong) / jnp.maximum(batch.size, 1.0)

@@ -84,3 +84,16 @@ def check_weight(weight: float, fraction: float) -> None:
     if not 0 <= weight <= 1:
         raise ConfigError(f"weight must lie between 0 and 1, but is {weight:g}.")
     reference_sizes(np.zeros(1, np.int64), fraction)
+
+
+def check_reference_rows(fraction: float, why: str) -> None:
+    """Raise where a method that cannot do without reference rows would have none."""
+    check_weight(1.0, fraction)
+    if not fraction > 0:
+        raise ConfigError(f"{why}; reference_fraction must be above 0.")
+
+
+def check_classification(task: Task, name: str) -> None:
+    """Raise where predictions are no probabilities of classes."""
+    if task.kind() != "logits":
+        raise ConfigError(f"{name} is for classifications, whose predictions are probabilities.")

@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.random import bits
+from ..core.pixels import as_floats
+from ..core.random import bits, generator
 from ..errors import ConfigError
-from ..typing import Int64s
+from ..typing import Bools, Int64s
 from .federation import Federation, Split
-from .splitting import part_sizes
+from .skews import require_floats
+from .splitting import PARTS, part_sizes
 
 
 class ReferenceSplit(NamedTuple):
@@ -58,11 +60,36 @@ def split_reference(federation: Federation, fraction: float) -> ReferenceSplit:
     """
     train = federation.train
     sizes = reference_sizes(train.sizes, fraction)
-    rank = np.arange(len(train.owners)) - train.offsets[:-1][train.owners]
-    last = rank >= (train.sizes - sizes)[train.owners]
+    last = _are_last(train, sizes)
     parts = []
     for chosen, kept in ((~last, train.sizes - sizes), (last, sizes)):
         offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         part = Split(train.x[chosen], train.y[chosen], offsets)
         parts.append(replace(federation, train=part, given_importance=federation.importance))
     return ReferenceSplit(*parts)
+
+
+def shift_reference(federation: Federation, fraction: float, amount: float, seed: int = 0) -> Federation:
+    """The federation with Gaussian noise in its reference rows: public data of another distribution.
+
+    Args:
+        federation: clients whose reference rows stand last.
+        fraction: how many of the training rows these are.
+        amount: standard deviations of the noise, in those of every feature.
+        seed: the same seed draws the same noise.
+    """
+    require_floats(federation, "a shift of reference rows")
+    train = federation.train
+    x = np.array(as_floats(train.x))
+    last = _are_last(train, reference_sizes(train.sizes, fraction))
+    noise = generator(seed, "reference shift").standard_normal((int(last.sum()), *x.shape[1:]))
+    x[last] += (amount * x.std(axis=0) * noise).astype(x.dtype)
+    parts = {name: getattr(federation, name) for name in PARTS}
+    floats = {name: replace(part, x=as_floats(part.x)) for name, part in parts.items()}
+    return replace(federation, **{**floats, "train": replace(train, x=x)})
+
+
+def _are_last(split: Split, sizes: Int64s) -> Bools:
+    """Which rows are among so many last ones of their client."""
+    rank = np.arange(len(split.owners)) - split.offsets[:-1][split.owners]
+    return rank >= (split.sizes - sizes)[split.owners]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +22,11 @@ from ..core.catalog import separate
 from ..core.run_files import CONFIG
 from ..core.spec import number_or_word
 from ..data import Federation, Split
-from ..data.reference_rows import split_reference
+from ..data.reference_rows import shift_reference, split_reference
 from ..errors import ConfigError, unknown
 from ..privacy.audit.curves import Curve
 from ..privacy.audit.membership_inference import check_references
+from ..privacy.audit.regimes import Regime
 from ..runs import RunFolder
 from ..training.run import Run
 from ..typing import Document
@@ -117,12 +119,19 @@ def _point(base: Experiment, method: str, name: str, value: str) -> Point:
 _NOT_OPTIONS = ("work", "optimizer", "server_optimizer", "reference_fraction")
 
 
-def share_rows(base: Experiment, curves: dict[str, list[Point]], reference: str | None) -> Rows:
-    """The rows of all settings."""
+def share_rows(
+    base: Experiment, curves: dict[str, list[Point]], reference: str | None, shift: float = 0.0
+) -> Rows:
+    """The rows of all settings; with a `shift`, reference rows are those of another distribution."""
     learners = [
         p.experiment for points in curves.values() for p in points if learns_from_reference(p.experiment)
     ]
     if not learners:
+        if shift:
+            raise ConfigError(
+                "no method of these knobs learns from reference rows, which could be shifted; add one, such "
+                "as --vary werm.weight=0.5,1, or leave out the regime shifted."
+            )
         whole = make_federation(base)
         return Rows(whole, whole, reference)
     if reference not in (None, "own"):
@@ -131,6 +140,8 @@ def share_rows(base: Experiment, curves: dict[str, list[Point]], reference: str 
             f"--reference {reference}."
         )
     whole = make_federation(learners[0])
+    if shift:
+        whole = shift_reference(whole, _fraction(base), shift, base.seed)
     parts = split_reference(whole, _fraction(base))
     return Rows(whole, parts.training, parts.reference.train)
 
@@ -140,16 +151,26 @@ def sweep(
     words: Sequence[str],
     *,
     reference: str | None = None,
+    shift: float = 0.0,
     announce: Callable[[str], None] = lambda words: None,
     **audit: Any,
 ) -> list[Curve]:
-    """Train the experiment for every value of every knob, and audit each; `audit` are settings of
-    :func:`~unalike.experiments.audit.audit_run`."""
+    """Train the experiment for every value of every knob, and audit each.
+
+    Args:
+        base: the experiment.
+        words: knobs and values, such as "werm.weight=0,0.5,1".
+        reference: which rows are reference rows, where no method has some of its own.
+        shift: noise in reference rows, in standard deviations of every feature; they are attacked no more,
+            for attacks would tell the shift.
+        announce: is told what is trained.
+        **audit: settings of :func:`~unalike.experiments.audit.audit_run`.
+    """
     curves = read_knobs(base, words)
     if base.unseen:
         raise ConfigError("all settings of a sweep share the rows of all clients; leave out unseen.")
     check_references(audit.get("references", DEFAULT_REFERENCES))
-    rows, trained = share_rows(base, curves, reference), dict[str, Run]()
+    rows, trained = share_rows(base, curves, reference, shift), dict[str, Run]()
     task = make_task(base, rows.whole)
     settings = {name: [_with_shared_references(base, p) for p in points] for name, points in curves.items()}
     for points in settings.values():
@@ -169,8 +190,32 @@ def sweep(
             found.append(
                 audit_run(trained[key], point.experiment, reference=given, defense=point.defense, **audit)
             )
+        if shift:
+            found = [replace(card, reference=None) for card in found]
         cards.append(Curve(name, tuple(point.value for point in points), tuple(found)))
     return cards
+
+
+def sweep_regimes(
+    base: Experiment,
+    words: Sequence[str],
+    regimes: Sequence[Regime],
+    **settings: Any,
+) -> dict[str, list[Curve]]:
+    """The curves of every regime of reference data, by its name; regimes whose reference rows are the same
+    share them.
+
+    Args:
+        base: the experiment.
+        words: knobs and values.
+        regimes: see :mod:`unalike.privacy.audit.regimes`.
+        **settings: those of :func:`sweep`.
+    """
+    found: dict[float, list[Curve]] = {}
+    for regime in regimes:
+        if regime.shift not in found:
+            found[regime.shift] = sweep(base, words, shift=regime.shift, **settings)
+    return {regime.name: found[regime.shift] for regime in regimes}
 
 
 def _fraction(base: Experiment) -> float:

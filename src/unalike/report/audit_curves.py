@@ -2,11 +2,13 @@
 
 A figure for each defense: utility and both leakages by the knob's value, with their intervals. One for all:
 utility against training leakage and against reference leakage, side by side, for neither says enough alone.
+One for the regimes of reference data, if any are given: how useful each defense is at a level of the leakage
+that counts there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -15,8 +17,10 @@ from matplotlib.ticker import FuncFormatter
 
 from ..core.figure_style import MUTED, color, figure, with_figure_style
 from ..privacy.audit.curves import Curve, say_curves, tabulate
+from ..privacy.audit.regimes import best_by_level, counted_leakage, say_regimes, tabulate_regimes
 from ..privacy.audit.report_card import ReportCard
 from ..privacy.audit.statistics import Rate
+from ..privacy.audit.tradeoff import usefulness
 from ..typing import Config
 from .html import write_report
 
@@ -25,12 +29,28 @@ _PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 _CAPTION = "Lines are 95 % intervals (leakages: of the strongest attack, widened for the choice)."
 
 
-def report_curves(curves: Sequence[Curve], path: str | Path, config: Config) -> Path:
-    """Write the page of a sweep, whole or not at all."""
+def report_curves(
+    curves: Sequence[Curve],
+    path: str | Path,
+    config: Config,
+    regimes: Mapping[str, Sequence[Curve]] | None = None,
+) -> Path:
+    """Write the page of a sweep, whole or not at all.
+
+    Args:
+        curves: report cards of every defense.
+        path: the page.
+        config: the experiment.
+        regimes: the curves of every regime of reference data, to say who is best there.
+    """
     figures = {curve.name: knob_plot(curve) for curve in curves}
     if len(curves) > 1:
         figures = {"All defenses": trade_plot(curves), **figures}
-    said = say_curves(curves)
+    best = {name: best_by_level(found, name) for name, found in (regimes or {}).items()}
+    said, tables = [*say_regimes(best), *say_curves(curves)], {"Report cards": tabulate(curves)}
+    if regimes:
+        figures = {"Regimes of reference data": regime_plot(regimes), **figures}
+        tables = {"Regimes of reference data": tabulate_regimes(best), **tables}
     return write_report(
         path,
         title="What defenses trade for what",
@@ -38,7 +58,7 @@ def report_curves(curves: Sequence[Curve], path: str | Path, config: Config) -> 
         summary={"defenses": len(curves), "settings": sum(len(curve.cards) for curve in curves)},
         figures=figures,
         captions=dict.fromkeys(figures, _CAPTION),
-        tables={"Report cards": tabulate(curves), "What to know": [{"note": one} for one in said]},
+        tables={**tables, "What to know": [{"note": one} for one in said]},
         config=config,
         events=[],
     )
@@ -85,6 +105,36 @@ def trade_plot(curves: Sequence[Curve]) -> Figure:
     if curves[0].cards[0].utility_name == "accuracy":
         first.yaxis.set_major_formatter(_PERCENT)
     picture.axes[1].legend(frameon=False, fontsize=8)
+    return picture
+
+
+@with_figure_style
+def regime_plot(regimes: Mapping[str, Sequence[Curve]]) -> Figure:
+    """Utility against the leakage that counts, a panel per regime and a step line per defense: the best of
+    its settings that leak no more."""
+    picture = figure(2.7 * len(regimes) + 1.2, 3.2)
+    grid = picture.subplots(1, len(regimes), squeeze=False, sharey=True)[0]
+    for axes, (regime, curves) in zip(grid, regimes.items(), strict=True):
+        for index, curve in enumerate(curves):
+            points = [(counted_leakage(card, regime), card) for card in curve.cards]
+            allowed = sorted(((leak, card) for leak, card in points if leak is not None), key=lambda p: p[0])
+            front = [
+                (leak, max((c for _, c in allowed[: k + 1]), key=lambda c: usefulness(c).value).utility)
+                for k, (leak, _) in enumerate(allowed)
+            ]
+            x, y = [leak for leak, _ in front], [rate.value for _, rate in front]
+            axes.step(x, y, "o-", where="post", color=color(index), markersize=4, label=curve.name)
+            low, high = [rate.low for _, rate in front], [rate.high for _, rate in front]
+            axes.vlines(x, low, high, color=color(index), alpha=0.35, linewidth=1)
+        axes.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        axes.xaxis.set_major_formatter(_PERCENT)
+        axes.set_title(regime)
+        axes.set_xlabel("leakage that counts")
+    first = next(iter(regimes.values()))[0].cards[0]
+    grid[0].set_ylabel(first.utility_name)
+    if first.utility_name == "accuracy":
+        grid[0].yaxis.set_major_formatter(_PERCENT)
+    grid[-1].legend(frameon=False, fontsize=8)
     return picture
 
 

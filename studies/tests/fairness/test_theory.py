@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike.algorithms.shared.fair_weights import ClientGroups
-from unalike_studies.fairness import theory
+from unalike_studies.fairness import bounds, theory
 
 
 def broken(claims):
@@ -46,3 +46,14 @@ def test_the_smallest_objective_is_below_what_descent_reaches():
     rng = np.random.default_rng(0)
     near = [theory.objective(groups, problem.losses(rng.normal(size=10)), lam) for _ in range(50)]
     assert least < min(near)
+
+
+def test_bounds_hold_as_corrected_and_the_printed_ones_are_reported(monkeypatch):
+    claims = list(bounds.bound_claims((100, 400)))
+    assert not broken(claims)
+    printed = [claim for claim in claims if not claim.hard]
+    assert [claim.holds for claim in printed] == [False, False, True]
+    assert all(claim.place.startswith("Theorem") for claim in printed)
+    right = bounds.generalization_bound
+    monkeypatch.setattr(bounds, "generalization_bound", lambda *a, **rest: 0.3 * right(*a, **rest))
+    assert {claim.id for claim in broken(bounds.generalization_claims())} == {"G11"}

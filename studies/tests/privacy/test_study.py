@@ -3,20 +3,25 @@
 import numpy as np
 import pytest
 
+from unalike.data.sources.purchase_like import draw_baskets
 from unalike.privacy.audit.attack_sets import AttackSet
 from unalike.privacy.audit.curves import Curve
 from unalike.privacy.audit.leakage import measure_leakage
 from unalike.privacy.audit.membership_inference import Verdict
+from unalike.privacy.audit.regimes import EQUAL, PRIVATE, PUBLIC
 from unalike.privacy.audit.report_card import ReportCard
 from unalike.privacy.audit.statistics import clopper_pearson
-from unalike_studies.privacy import audits, defenses, theory, training
-from unalike_studies.privacy.data import Sizes, draw_baskets
+from unalike_studies.privacy import audits, defenses, regimes, theory, training
+from unalike_studies.privacy.data import Sizes
 
 ROWS = 2000
-TRUE = {"werm": [(57, 50, 87), (68, 79, 86), (68, 83, 83), (68, 86, 79), (57, 87, 50)]}
+TRUE = {"werm": [(57, 50, 87), (68, 79, 86), (68, 83, 83), (68, 84, 81), (68, 86, 79)]}
+TRUE["werm"] += [(60, 86, 60), (57, 87, 50)]
 TRUE["adv_reg"] = [(57, 87, 50), (45, 80, 50), (35, 72, 50), (28, 66, 50)]
-TRUE["adv_reg_rt"] = [(68, 83, 83), (68, 83, 83)]
+TRUE["adv_reg_rt"] = [(60, 83, 83), (58, 83, 83)]
+TRUE["mmd"] = [(57, 87, 50), (40, 76, 50), (20, 65, 50)]
 TRUE["stopped"] = [(33, 66, 50), (48, 80, 50), (55, 86, 50)]
+TRUE["shared"] = [(45, 60, 60), (58, 70, 70), (66, 78, 78)]
 """Utility, training and reference leakage as published findings have it, by setting."""
 
 
@@ -53,7 +58,8 @@ def claims_of(draw):
     yield training.utility_claim([draw])
     yield training.gap_claim([draw])
     yield from defenses.knob_claims([draw])
-    yield defenses.frontier_claim([draw])
+    for regime in (PUBLIC, EQUAL, PRIVATE):
+        yield from regimes.compared_claims(regime, [regimes.contest(draw)])
     yield from defenses.seeming_claims([draw])
     yield from defenses.noise_claims([draw])
 
@@ -63,12 +69,12 @@ def claims_of(draw):
     [
         ({}, set()),
         ({"werm": TRUE["werm"][::-1]}, {"P1", "P2"}),
-        ({"werm": [TRUE["werm"][2]] * 5}, {"P2"}),  # a weight that does nothing
-        ({"werm": [(57, t, r) for _, t, r in TRUE["werm"][:4]] + [(60, 87, 50)]}, {"P3"}),
+        ({"werm": [TRUE["werm"][2]] * 7}, {"P2"}),  # a weight that does nothing
+        ({"werm": [(57, t, r) for _, t, r in TRUE["werm"][:6]] + [(60, 87, 50)]}, {"P3"}),
         ({"adv_reg": [(57, 87, 50)] * 4}, {"P4"}),  # a weight that moves nothing
         ({"adv_reg": [*TRUE["adv_reg"][:3], (28, 66, 70)]}, {"P4"}),  # one that leaks the reference set
         ({"adv_reg": [(57, 87, 50), (56, 70, 50), (56, 68, 50), (56, 66, 50)]}, {"P6"}),  # a cheap defense
-        ({"adv_reg_rt": [(68, 83, 50), (68, 83, 50)]}, {"F1"}),  # one that dominates in all three
+        ({"adv_reg_rt": [(68, 83, 50), (68, 83, 50)]}, {"F1", "P6"}),  # one that dominates in all three
     ],
 )
 def test_a_claim_that_does_not_hold_is_caught(changed, wrong):
@@ -82,7 +88,7 @@ def test_a_gap_that_is_another_is_caught():
 
 
 def test_a_draw_attacks_the_method_s_own_reference_rows(monkeypatch):
-    for name, values in {"WEIGHTS": (1.0,), "LAMS": (), "RT_LAMS": (), "STOPPED": ()}.items():
+    for name, values in {"WEIGHTS": (1.0,), "LAMS": (), "RT_LAMS": (), "MMD_LAMS": (), "STOPPED": ()}.items():
         monkeypatch.setattr(audits, name, values)
     monkeypatch.setattr(audits, "MODELS", 4)
     drawn = audits.attack_draw(Sizes(60, 120, 3, 4), seed=0, passes=8)

@@ -40,3 +40,23 @@ def test_settings_that_zigzag_are_told(ask):
 def test_impossible_methods_are_refused(ask):
     with pytest.raises(ConfigError, match="beta must be above 0"):
         ask("--beta", "0")
+
+
+def test_groups_add_what_the_theorems_on_fair_weights_say(ask, tmp_path):
+    (tmp_path / "groups.csv").write_text("client,group\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(4)))
+    words = ("--learning-rate", "0.001", "--per-round", "2", "--groups", "groups.csv")
+    shown = ask(*words)
+    assert "gifair rho=0.5" in shown
+    assert "Fair weights of 2 groups" in shown
+    answer = json.loads(ask(*words, "--rho", "0.8", "--json"))
+    smooth = answer["constants"]["smoothness"]
+    both = answer["fairness"]
+    assert [report["clients"] for report in both] == ["all take part", "2 drawn a round"]
+    assert both[0]["longest_step"] == pytest.approx(1 / (4 * 1.8 * smooth))
+    assert both[0]["beta"] == pytest.approx(2 / (0.2 * 0.01))
+    added = 4 * 10**2 * answer["constants"]["squared_gradient"] / 2
+    assert both[1]["published_noise"] - both[0]["published_noise"] == pytest.approx(added)
+    assert both[1]["noise"] - both[0]["noise"] == pytest.approx(1.8**2 * added)
+    assert answer["methods"][-1]["name"] == "gifair rho=0.8"
+    assert json.loads(ask("--rho", "0.1", "--json"))["fairness"][0]["groups"] == 4  # everybody for himself
+    assert json.loads(ask("--json"))["fairness"] == []

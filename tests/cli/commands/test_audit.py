@@ -61,3 +61,17 @@ def test_knobs_make_curves_with_a_sentence_and_a_page(unalike, tiny):
     assert "dominates" in found["sentences"][0]
     assert "All defenses" in Path(found["page"]).read_text()
     assert "not --defense" in unalike("audit", folder, *words, "--defense", "memguard:1").sentence
+
+
+def test_regimes_of_reference_data_are_compared_in_the_same_command(unalike, tiny):
+    folder = tiny("--samples", "200", "--test-fraction", "0.4", "--rounds", "10")
+    words = ("--vary", "werm.weight=0.5,1", "--references", "4", "--regimes", "public,private,shifted:0.5")
+    answer = unalike("audit", folder, *words, "--json")
+    assert answer.code == 0, answer
+    found = answer.json
+    assert {line["regime"] for line in found["regimes"]} <= {"public", "private", "shifted"}
+    assert found["regimes"][-1]["best"].startswith("werm weight")
+    assert [sentence.split(":")[0] for sentence in found["sentences"][:3]] == ["public", "private", "shifted"]
+    assert "Regimes of reference data" in Path(found["page"]).read_text()
+    assert "say which with --vary" in unalike("audit", folder, "--regimes", "public").sentence
+    assert "unknown regime 'secret'" in unalike("audit", folder, *words[:-1], "secret").sentence

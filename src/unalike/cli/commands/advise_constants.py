@@ -15,11 +15,17 @@ from .measured_constants import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants, MethodReport
+    from ...advice.fair_constants import FairReport
 
 _LEGEND = (
     "longest: the step up to which the theorems hold; gap: their bound on the loss above its least value; "
     "gradient: on the mean squared gradient. These bounds are loose by orders of magnitude: they are no "
     "advice for choosing mu or beta."
+)
+_FAIR_LEGEND = (
+    "longest: 1 / (4 L (1 + rho)); xi: the noise of the bound, as printed and corrected; gap: the corrected "
+    "bound after so many rounds with the theorem's steps, for ranks that stay; none: losses need not be "
+    "convex."
 )
 
 
@@ -38,11 +44,21 @@ def constants(
     per_round: int = typer.Option(10, min=1, help="Clients drawn each round, for the bound of sampling."),
     mu: float = typer.Option(0.1, min=0, help="FedProx's weight."),
     beta: float = typer.Option(0.7, help="Perturbed gradients' share of the own model."),
+    rho: float | None = typer.Option(
+        None,
+        min=0,
+        max=0.999,
+        help="GIFAIR's penalty between groups, as a share of the largest.",
+        show_default="0.5 where clients have groups (--groups)",
+    ),
     visits: int = typer.Option(5, min=0, help="Rounds of training on whose way gradients are looked at."),
     seed: int = typer.Option(0, min=0, help="Same seed, same partition and training."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
     """Estimate the constants of convergence bounds (smoothness, noise, heterogeneity), and what they bound.
+
+    With groups of clients (--groups, or --rho, which takes every client for itself), also what the theorems
+    on fair weights (GIFAIR) say: the longest step, xi and the bound, as printed and corrected.
 
     Example: unalike advise constants --clients 20 --model linear --l2 0.001
     """
@@ -54,6 +70,16 @@ def constants(
     federation = make_federation(experiment).with_importance(importance)
     found = measure_constants(experiment, federation, learning_rate, visits)
     reports = report_methods(found, learning_rate, local_steps, rounds, mu, beta)
+    fair: list[FairReport] = []
+    if rho is not None or federation.groups is not None:
+        from ...advice.fair_constants import report_fairness, report_gifair
+        from ...algorithms.shared.fair_weights import client_groups
+
+        share = 0.5 if rho is None else rho
+        steps = (learning_rate, local_steps, rounds)
+        reports.append(report_gifair(found, share, *steps))
+        some = (0, per_round) if per_round < len(federation) else (0,)
+        fair = [report_fairness(found, client_groups(federation), share, *steps, n) for n in some]
     drawn = Uniform(per_round=min(per_round, len(federation))).statistics(federation.importance)
     bound = found.sampling_bound(drawn, learning_rate, local_steps, rounds)
     sampled = bound.total if bound.conditions else math.inf
@@ -63,12 +89,16 @@ def constants(
             {
                 "constants": found.as_dict(),
                 "methods": [report.as_dict() for report in reports],
+                "fairness": [report.as_dict() for report in fair],
                 "sampling_bound": None if math.isinf(sampled) else sampled,
                 "timing": {"conditioning": goal.conditioning, "unlike": goal.unlike},
             }
         )
     else:
         _show(found, reports, sampled, name_of(rows))
+        if fair:
+            show_rows([_fair_row(report) for report in fair], f"Fair weights of {fair[0].groups} groups")
+            console.print(_FAIR_LEGEND, style="dim", highlight=False)
 
 
 def _show(found: GradientConstants, reports: list[MethodReport], sampled: float, data: str) -> None:
@@ -83,6 +113,21 @@ def _show(found: GradientConstants, reports: list[MethodReport], sampled: float,
     goal = found.timing_goal()
     options = f"--conditioning {goal.conditioning:.4g} --unlike {goal.unlike:.3g}"
     console.print(f"For timings: unalike advise timing {options}", highlight=False)
+
+
+def _fair_row(report: FairReport) -> dict[str, str]:
+    def text(number: float | None) -> str:
+        return "none" if number is None else f"{number:.4g}"
+
+    return {
+        "clients": report.clients,
+        "lam": text(report.lam),
+        "longest": text(report.longest_step),
+        "xi printed": text(report.published_noise),
+        "xi": text(report.noise),
+        "steps": "" if report.beta is None else f"{text(report.beta)} / ({text(report.gamma)} + t)",
+        "gap": text(report.schedule_bound),
+    }
 
 
 def _row(report: MethodReport) -> dict[str, str]:

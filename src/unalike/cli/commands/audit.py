@@ -32,6 +32,13 @@ def audit(
         "--vary rounds=5,20 --vary memguard=0,0.5. A knob is an option of a method, a setting, or a defense.",
         show_default="the run as it is",
     ),
+    regimes: str | None = typer.Option(
+        None,
+        help="With --vary: who is best where reference rows are public, equal (as private as training rows), "
+        "private (hardly leak), or shifted (another distribution; shifted:0.5 by half a deviation), such as "
+        "public,private.",
+        show_default="no such table",
+    ),
     defense: str | None = typer.Option(
         None,
         help="Defense between the finished run and who attacks it, such as memguard:0.5 "
@@ -74,6 +81,7 @@ def audit(
     Example: unalike audit runs/digits-fedavg-seed0 --references 16
 
     Curves: unalike audit runs/digits-fedavg-seed0 --vary werm.weight=0,0.25,0.5,0.75,1 --vary adv-reg.lam=0,3
+    --regimes public,equal,private,shifted
     """
     if not 0 <= delta < 1:
         raise ConfigError(f"delta must be at least 0 and below 1, but is {delta:g}.")
@@ -82,8 +90,13 @@ def audit(
         **{"rows": rows, "delta": delta, "seed": seed},
     }
     if vary:
-        audit_curves(folders, vary, defense, reference, page, json, settings, trust_file)
+        audit_curves(folders, vary, defense, reference, page, json, settings, trust_file, regimes)
         return
+    if regimes is not None:
+        raise ConfigError(
+            "regimes compare defenses over their knobs; say which with --vary, such as --vary "
+            "werm.weight=0.5,0.9,1."
+        )
     for folder in folders:
         check_run(folder)
     if page is not None and len(folders) > 1:

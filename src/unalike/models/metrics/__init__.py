@@ -1,7 +1,16 @@
 """Metrics: definitions and registry."""
 
 from .base import Metric, as_metrics, finish_means, metric_registry
-from .classification import accuracy, auc, balanced_accuracy, calibration_error, confusion, f1
+from .classification import (
+    accuracy,
+    auc,
+    balanced_accuracy,
+    calibration_error,
+    class_discrepancy,
+    confusion,
+    f1,
+    worst_class,
+)
 from .columns import (
     deciding_metric,
     find_metric,
@@ -21,6 +30,7 @@ __all__ = [
     "auc",
     "balanced_accuracy",
     "calibration_error",
+    "class_discrepancy",
     "confusion",
     "deciding_metric",
     "divide_sums",
@@ -41,4 +51,5 @@ __all__ = [
     "nlpd",
     "rmse",
     "stack_statistics",
+    "worst_class",
 ]

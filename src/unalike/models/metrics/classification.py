@@ -6,6 +6,7 @@ Outputs are logits of all classes, or one logit of yes beside labels above 0 for
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 import jax
@@ -48,6 +49,27 @@ def balanced_accuracy() -> Metric:
         "balanced_accuracy",
         confusion_cell,
         _balanced_accuracy,
+        statistic="confusion",
+        outputs=CLASSES,
+        share=True,
+    )
+
+
+@metric_registry.add("worst_class")
+def worst_class() -> Metric:
+    """Share of the rows of a class that are found, of the class where it is least."""
+    finish = partial(_of_classes, choose=np.nanmin)
+    return Metric("worst_class", confusion_cell, finish, statistic="confusion", outputs=CLASSES, share=True)
+
+
+@metric_registry.add("class_discrepancy")
+def class_discrepancy() -> Metric:
+    """Per-class discrepancy: the share of its rows that is found, of the best class less of the worst."""
+    return Metric(
+        "class_discrepancy",
+        confusion_cell,
+        partial(_of_classes, choose=_range),
+        higher_is_better=False,
         statistic="confusion",
         outputs=CLASSES,
         share=True,
@@ -163,6 +185,16 @@ def _absolute_sum(gaps: Array) -> Array:
 def _balanced_accuracy(tables: Array) -> Array:
     rows, hits = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
     return _mean_where(hits, rows, rows > 0)
+
+
+def _of_classes(tables: Array, choose: Callable[..., Array]) -> Array:
+    """A number of the shares of rows that are found, of the classes that have rows."""
+    rows, hits = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
+    return choose(np.where(rows > 0, hits / np.where(rows > 0, rows, 1.0), np.nan), axis=-1)
+
+
+def _range(shares: Array, axis: int) -> Array:
+    return np.nanmax(shares, axis=axis) - np.nanmin(shares, axis=axis)
 
 
 def _macro_f1(tables: Array) -> Array:

@@ -68,7 +68,7 @@ class ReportCard:
 
     def rows(self) -> list[dict[str, str]]:
         """The three metrics, a line each."""
-        lines = [{"metric": f"utility ({self.utility_name})", "measured": _number(self), "attack": "–"}]
+        lines = [{"metric": f"utility ({self.utility_name})", "measured": show_utility(self), "attack": "–"}]
         for part in (self.training, self.reference):
             if part is not None:
                 lines.append(
@@ -88,7 +88,8 @@ def summarize(card: ReportCard) -> str:
     parts = [_format_part(part) for part in (card.training, card.reference) if part is not None]
     most = card.training.outlier
     who = "" if most is None else f"; client {most.name} leaks most ({most.accuracy})"
-    return f"{card.utility_name.capitalize()} is {_number(card)} on unseen rows; {', and '.join(parts)}{who}."
+    useful = f"{card.utility_name.capitalize()} is {show_utility(card)}"
+    return f"{useful} on unseen rows; {', and '.join(parts)}{who}."
 
 
 def _format_part(part: Leakage) -> str:
@@ -98,7 +99,8 @@ def _format_part(part: Leakage) -> str:
     return f"{what} are told from others in {rate} of cases by {part.strongest}, where guessing is 50 %"
 
 
-def _number(card: ReportCard) -> str:
+def show_utility(card: ReportCard) -> str:
+    """An accuracy in per cent, or a loss, with its interval."""
     if card.utility_name == "accuracy":
         return str(card.utility)
     return f"{card.utility.value:.4g} [{card.utility.low:.4g}, {card.utility.high:.4g}]"

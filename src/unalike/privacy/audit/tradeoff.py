@@ -82,13 +82,18 @@ def moved(rates: Sequence[Rate]) -> bool:
 
 def _goodness(card: ReportCard) -> tuple[Rate, Rate, Rate]:
     """Utility and minus both leakages, of which more is better; of a loss, less is."""
-    utility = card.utility if card.utility_name == "accuracy" else _minus(card.utility)
     nothing = Rate(GUESSING, GUESSING, GUESSING, 0)
     reference = nothing if card.reference is None else card.reference.accuracy
-    return utility, _minus(_certain(card.training.accuracy)), _minus(_certain(reference))
+    return usefulness(card), _minus(certain(card.training.accuracy)), _minus(certain(reference))
 
 
-def _certain(leakage: Rate) -> Rate:
+def usefulness(card: ReportCard) -> Rate:
+    """Utility, of which more is better: an accuracy, or minus a loss."""
+    return card.utility if card.utility_name == "accuracy" else _minus(card.utility)
+
+
+def certain(leakage: Rate) -> Rate:
+    """A leakage, which is one half where it may be guessing."""
     return leakage if leakage.low > GUESSING else leakage._replace(value=GUESSING)
 
 

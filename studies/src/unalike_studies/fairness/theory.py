@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from unalike.algorithms.shared.simplex import project_simplex
 from unalike.core.random import generator
 from unalike.errors import ConfigError
 from unalike.runs.fairness import group_measures
+from unalike.theory.fairness.generalization import deviation
 from unalike.typing import Float64s, Int64s
 
 from ..study import Claim, at_least, at_most, matches
@@ -114,8 +115,9 @@ def errata_claims() -> Iterator[Claim]:
         note = "max - min of the table's own accuracies"
         words = f"discrepancy of {method} in table 2.4"
         yield matches("E1", words, found, printed, 0.005, hard=False, note=note, place="Table 2.4")
-    shares, sizes = np.array([0.2, 0.3, 0.5]), np.array([20, 30, 50])
-    right, printed = np.sqrt((shares**2 / sizes).sum()), np.sqrt(((shares / sizes) ** 2).sum())
+    three, sizes = ClientGroups((0, 1, 2), (0.2, 0.3, 0.5), tuple("abc")), (20, 30, 50)
+    scale = np.sqrt(0.5 * np.log(1 / 0.05))
+    right, printed = (deviation(three, sizes, 0.0, printed=form) / scale for form in (False, True))
     words = "concentration factor by McDiarmid's inequality"
     yield matches("E2", words, right, 0.1, 1e-6, derivation="closed form")
     note = "the printed bound sums over clients where McDiarmid sums over samples"
@@ -167,8 +169,27 @@ def least_squares(shift: float) -> LeastSquares:
     return LeastSquares(x, np.einsum("kni,ki->kn", x, teachers) + 0.5 * rng.normal(size=(8, 200)))
 
 
-def descend(problem: LeastSquares, groups: ClientGroups, lam: float, steps: int) -> float:
-    """H after so many steps, five of them between two averages, with mini-batches of ten and exact ranks."""
+def usual_step(t: int) -> float:
+    """The step after so many."""
+    return 4 / (t + 20)
+
+
+def descend(
+    problem: LeastSquares,
+    groups: ClientGroups,
+    lam: float,
+    steps: int,
+    step_at: Callable[[int], float] = usual_step,
+) -> float:
+    """H after so many steps, five of them between two averages, with mini-batches of ten and exact ranks.
+
+    Args:
+        problem: rows of every client.
+        groups: who is in which group.
+        lam: the penalty.
+        steps: how many.
+        step_at: the length of each.
+    """
     rng, theta = generator(1, "least squares"), np.zeros(10)
     for start in range(0, steps, 5):
         scores = np.sign(np.subtract.outer(*[problem.losses(theta)] * 2)).sum(1)
@@ -176,7 +197,7 @@ def descend(problem: LeastSquares, groups: ClientGroups, lam: float, steps: int)
         own = np.tile(theta, (8, 1))
         for t in range(start, start + 5):
             rows = rng.integers(0, 200, (8, 10))
-            own = own - 4 / (t + 20) * counts[:, None] * problem.gradient(own, rows)
+            own = own - step_at(t) * counts[:, None] * problem.gradient(own, rows)
         theta = own.mean(0)
     return objective(groups, problem.losses(theta), lam)
 

@@ -1,43 +1,28 @@
 """Claims on AdvReg, AdvReg-RT and DP-SGD, against WERM.
 
 AdvReg can lower training leakage, at the price of utility, but cannot use reference rows any more than to
-train its attacker. WERM is compared with it where reference rows hardly leak: with all weight on training
-rows, by weights and by passes (stopping early), for its weight alone has one such setting.
+train its attacker. Who is better where is claimed by regime of reference data (`regimes.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from unalike.privacy.audit.curves import Curve, count_dominated
 from unalike.privacy.audit.report_card import ReportCard
 
-from ..study import Claim, at_least, at_most, average, in_order
+from ..study import Claim, at_least, at_most, in_order
 from .audits import LAMS, Draw, attack_draws
-
-HARDLY = 55.0
-"""Reference leakage, in per cent, that still counts as near guessing (agreed on before measuring)."""
-TEXT = "section 1.6.1"
-"""Where findings are described."""
-
-
-class Setting(NamedTuple):
-    """Three metrics, in per cent."""
-
-    utility: float
-    training: float
-    reference: float
+from .regimes import HARDLY, TEXT, metrics
 
 
 def defense_claims(quick: bool = False) -> Iterator[Claim]:
-    """P4, P6, what AdvReg-RT seems to do, and DP-SGD's epsilon."""
+    """P4, what AdvReg-RT seems to do, and DP-SGD's epsilon."""
     draws = attack_draws(quick)
     yield from knob_claims(draws)
-    yield frontier_claim(draws)
     yield from seeming_claims(draws)
     yield from noise_claims(draws)
 
@@ -57,34 +42,6 @@ def knob_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
     other = [s.reference for line in found for s in line]
     words = "per cent of reference rows and others told apart, the most over all lam"
     yield at_most("P4", words, other, HARDLY, published="high reference data privacy", place=TEXT)
-
-
-def frontier_claim(draws: Sequence[Draw]) -> Claim:
-    """Where reference rows hardly leak, WERM is as accurate as AdvReg at the same training leakage."""
-    gains = [gain for draw in draws for gain in frontier_gains(draw)]
-    alone = [sum(metrics(card).reference <= HARDLY for card in draw.werm.cards) for draw in draws]
-    note = (
-        f"settings with at most {HARDLY:g} % of reference rows told; WERM by weight and passes, between "
-        f"settings by straight lines; {len(gains)} settings of AdvReg with lam > 0 are in its range; by "
-        f"weight alone {min(alone)} of {len(draws[0].werm.cards)} settings qualify; the least gain is "
-        f"{min(gains):.1f}"
-        if gains
-        else "no setting of AdvReg has a training leakage that WERM reaches"
-    )
-    words = "points of accuracy of WERM above AdvReg at equal training leakage, mean over settings"
-    said, values = "WERM best in nearly all privacy regimes", gains or [float("nan")]
-    return average("P6", words, values, 0.0, hard=False, published=said, place=TEXT, note=note)
-
-
-def frontier_gains(draw: Draw) -> list[float]:
-    """For every setting of AdvReg with a weight, how much more accurate WERM is at its training leakage."""
-    ours = sorted(_qualified_settings([*draw.werm.cards, *draw.stopped.cards]), key=lambda one: one.training)
-    theirs = _qualified_settings(draw.adv_reg.cards[1:])
-    if not ours:
-        return []
-    leakage, utility = [one.training for one in ours], [one.utility for one in ours]
-    inside = [one for one in theirs if leakage[0] <= one.training <= leakage[-1]]
-    return [float(np.interp(one.training, leakage, utility)) - one.utility for one in inside]
 
 
 def seeming_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
@@ -113,16 +70,6 @@ def noise_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
             words = "lower bound on a row's epsilon by attacks, against the accountant's"
             bound = card.training.epsilon.epsilon
             yield at_most("D1", words, [bound], round(private.epsilon, 4), note=note)
-
-
-def metrics(card: ReportCard) -> Setting:
-    """The three metrics of a card, in per cent."""
-    reference = 0.5 if card.reference is None else card.reference.accuracy.value
-    return Setting(100 * card.utility.value, 100 * card.training.accuracy.value, 100 * reference)
-
-
-def _qualified_settings(cards: Sequence[ReportCard]) -> list[Setting]:
-    return [one for one in map(metrics, cards) if one.reference <= HARDLY]
 
 
 def _points_apart(curve: Curve) -> float:

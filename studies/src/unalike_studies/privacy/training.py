@@ -13,7 +13,7 @@ from unalike.privacy.audit.leakage import AttackResult, Leakage
 from unalike.privacy.audit.report_card import ReportCard
 
 from ..study import Claim, at_least, at_most, average, in_order
-from .audits import WEIGHTS, Draw, attack_draws
+from .audits import EQUAL, WEIGHTS, Draw, attack_draws
 
 OFFLINE = "lira offline"
 
@@ -38,7 +38,7 @@ def order_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
     yield in_order("P1", words.format("training"), own, slack, note=note)
     backwards = f"{words.format('reference')}, from one to zero"
     yield in_order("P1", backwards, other[::-1], slack, note=note)
-    middle = [draw.werm.cards[len(WEIGHTS) // 2] for draw in draws]
+    middle = [draw.werm.cards[WEIGHTS.index(EQUAL)] for draw in draws]
     apart = [abs(attack_accuracy(card.training) - attack_accuracy(_reference(card))) for card in middle]
     bound = 100 * 2 * _deviation(draws[0])
     words = "points between both leakages where the sets weigh alike"
