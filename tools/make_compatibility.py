@@ -22,6 +22,7 @@ OWN: dict[str, dict[str, Any]] = {
     **{name: {"model": "mlp:4"} for name in ("knnper", "fedper", "fedrep")},
     "fedbn": {"model": "mlp-norm:4"},
     "fem-omd-gaussian": {"model": "gaussian"},
+    "fgpr": {"data": "diabetes"},
 }
 """What a method needs beside the usual settings."""
 

@@ -70,10 +70,13 @@ def contrast_table(
         rows.append((name, *_of_population(fitted, weights, level)))
     if _knows_devices(fitted):
         names = (client,) if client is not None else fitted.clients[:SHOWN]
-        rows += [(_label(name, against), *_of_device(fitted, name, against, weights, level)) for name in names]
+        rows += [
+            (_label(name, against), *_of_device(fitted, name, against, weights, level)) for name in names
+        ]
     elif client is not None:
         raise ConfigError(
-            f"{type(fitted).__name__} has no coefficients of single clients with intervals; use hm2 or penalized."
+            f"{type(fitted).__name__} has no coefficients of single clients with intervals; use hm2 or "
+            "penalized."
         )
     if not rows:
         raise fitted.refusal("conf_int")

@@ -56,8 +56,8 @@ def newcomer_table(fitted: Estimator, newcomer: Newcomer, name: str, level: floa
     if isinstance(newcomer, DevicePosterior):
         header = ("", "estimate", "std. error", "lower", "upper", "population")
         intervals = newcomer.interval(level)
-        cells = zip(newcomer.mean, newcomer.std, *intervals.T, fitted.params, strict=True)
-        rows = tuple((term, *map(float, own)) for term, own in zip(newcomer.terms, cells, strict=True))
+        cells = np.column_stack([newcomer.mean, newcomer.std, intervals, fitted.params]).tolist()
+        rows = tuple((term, *own) for term, own in zip(newcomer.terms, cells, strict=True))
         return SummaryTable(f"new client {name}, {level:.0%} intervals", header, rows)
     _, y = newcomer.rows()
     facts = (("rows", len(y)), ("loss per row", newcomer.posterior.loss() / max(len(y), 1)))

@@ -12,7 +12,15 @@ from ...data.tables import Table, Tables
 from ...errors import ConfigError, unknown
 from ..model_matrix import complete_rows, matrix_of
 from ..summary import SummaryTable
-from .multi_fidelity import ALONE, ALONE_BEST, CO_KRIGING, FEDERATED, MODULAR, MethodComparison, compare_methods
+from .multi_fidelity import (
+    ALONE,
+    ALONE_BEST,
+    CO_KRIGING,
+    FEDERATED,
+    MODULAR,
+    MethodComparison,
+    compare_methods,
+)
 from .regression import GaussianProcess
 
 COMPARED = (FEDERATED, ALONE, ALONE_BEST, CO_KRIGING, MODULAR)

@@ -30,7 +30,7 @@ AnyArray = Any
 
 
 class LogTable(NamedTuple):
-    """Logarithms of a function of z at evenly spaced log z, and their derivatives by log z, times the step."""
+    """Logarithms of a function at evenly spaced log z, and their derivatives by log z, times the step."""
 
     low: float
     step: float

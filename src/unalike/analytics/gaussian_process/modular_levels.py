@@ -1,10 +1,10 @@
 """Modular Gaussian processes: levels send sparse summaries of their rows once, and a server combines them.
 
-P. Moreno-Munoz, A. Artes, M. Alvarez, Modular Gaussian Processes for Transfer Learning (2021). Each level fits
-a process of its own and keeps what its rows say at M inducing inputs Z: the ratio of the sparse posterior to
-the prior there (Titsias, 2009),
+P. Moreno-Munoz, A. Artes, M. Alvarez, Modular Gaussian Processes for Transfer Learning (2021). Each level
+fits a process of its own and keeps what its rows say at M inducing inputs Z: the ratio of the sparse
+posterior to the prior there (Titsias, 2009), a normal density with the natural parameters
 
-    q(u) / p(u)  ~  N(u; natural parameters h = C^-1 K_uf y / s^2,   D = C^-1 K_uf K_fu C^-1 / s^2),    C = K(Z, Z)
+    h  =  C^-1 K_uf y / s^2,      D  =  C^-1 K_uf K_fu C^-1 / s^2,      C = K(Z, Z)
 
 Levels are outputs of one process with Q shared functions (a linear model of coregionalization),
 
@@ -106,7 +106,7 @@ def _fit_server(z: Float64s, owners: Int64s, known: Float64s, shift: Float64s, s
     rng = generator(seed, "modular processes")
 
     def objective(params: Float64s) -> tuple[float, Float64s]:
-        return loss_and_gradient(_evidence(), params, z, owners, known, shift)
+        return loss_and_gradient(_evidence(), params, z, owners.astype(np.float64), known, shift)
 
     starts = []
     for _ in range(STARTS):

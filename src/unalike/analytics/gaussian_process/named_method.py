@@ -48,5 +48,6 @@ class NamedFGPR(FGPR):
                 "fgpr is for a regression of rows of numbers; choose data such as diabetes, or a table with "
                 "a number as its label."
             )
+        assert isinstance(self.kernel, Kernel)
         fitted = replace(self, kernel=replace(self.kernel, inputs=shape[0]))
         return FGPR.prepare(fitted, task, federation)

@@ -65,7 +65,9 @@ class PenalizedRounds(ExpectationPropagation):
         self, moments: Moments, noise: jax.Array, cavity: Natural, start: jax.Array, key: jax.Array
     ) -> tuple[Natural, dict[str, jax.Array]]:
         begin = self.site.limit(jnp.stack([start[0], jnp.log(noise)]))
-        found = sample_penalized(moments, Penalty(self.ratio, self.fused), cavity, begin, key, self.draws, self.burn_in)
+        found = sample_penalized(
+            moments, Penalty(self.ratio, self.fused), cavity, begin, key, self.draws, self.burn_in
+        )
         tilted = natural_of_draws(found[0], self.draws / AUTOCORRELATION)
         kept = found[1][: self.draws // THINNING * THINNING : THINNING]
         return tilted.over(cavity), {"draws": kept}

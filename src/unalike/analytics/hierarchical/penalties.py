@@ -9,7 +9,7 @@ between them the elastic net, whose constant Z has the normal distribution funct
 differences of neighboring coefficients in place of squares (Kyung, Gill, Ghosh and Casella, Penalized
 Regression, Standard Errors, and Bayesian Lassos, 2010),
 
-    p(theta | lam, sigma) = exp( -l1 sum_j |u_j| - l2 sum_j |u_(j+1) - u_j| ) / (sigma^d Z),      Z = c / lam^d
+    p(theta | lam, sigma) = exp( -l1 sum_j |u_j| - l2 sum_j |u_(j+1) - u_j| ) / (sigma^d Z),   Z = c / lam^d
 
 with a number c that depends on ratio and d alone.
 """

@@ -64,9 +64,7 @@ def analyze(
     from .analyze_results import Asked
 
     name, words = choose_analysis(formula, model)
-    asked = Asked(
-        *(held_out, tuple(contrast), client, against, new_device, predict, levels, highest, level)
-    )
+    asked = Asked(*(held_out, tuple(contrast), client, against, new_device, predict, levels, highest, level))
     asked.check(name, client_column)
     tables = asked.split(load_clients(data, levels or client_column))
     given = parse_settings(settings)

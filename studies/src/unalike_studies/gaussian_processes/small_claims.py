@@ -100,7 +100,8 @@ def line_claims() -> Iterator[Claim]:
         float(np.sqrt(np.mean((process.predict(places, i) - beta * places[:, 0]) ** 2)))
         for i, beta in enumerate((3.0, 1.0))
     ]
-    yield at_most("G18", "3x and x: FGPR's error at both clients", errors, 0.02, note="one line for both has 0.6")
+    words = "3x and x: FGPR's error at both clients"
+    yield at_most("G18", words, errors, 0.02, note="one line for both has 0.6")
 
 
 def unbalanced_claims(quick: bool) -> Iterator[Claim]:

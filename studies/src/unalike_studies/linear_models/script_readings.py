@@ -32,10 +32,13 @@ ROUNDS, STEPS, RATE = 100, 20, 1e-3
 KEPT = GAINED = 0.8
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """Of the divide-and-conquer ridge, whose best one on test rows is shown, in its favor."""
-OWN, TRAINING, SCORES = "each part by its own range", "by the range of training rows", "z-scores of all engines"
+OWN, TRAINING = "each part by its own range", "by the range of training rows"
+SCORES = "z-scores of all engines"
 READINGS = (OWN, TRAINING, SCORES)
 PLACE_1, PLACE_4 = "Table 3.1", "Table 3.4"
 WIDTH, NOISE, SIMULATED_RATE = 5, 0.05, 1e-4
+DIVERGED = 1.0
+"""Errors above are those of runs that diverge, which the script leaves out of its figure."""
 Series = tuple[Float64s, Float64s]
 
 
@@ -128,8 +131,8 @@ def scaled_series(sensor: int, way: str) -> list[tuple[Series, Series]]:
         return (values - by.min()) / max(float(np.ptp(by)), 1e-12)
 
     return [
-        ((early[0], scale(early[1], early[1])), (late[0], scale(late[1], late[1] if way == OWN else early[1])))
-        for early, late in engines
+        ((first, scale(early, early)), (second, scale(late, late if way == OWN else early)))
+        for (first, early), (second, late) in engines
     ]
 
 
@@ -176,7 +179,9 @@ def script_hm1(spectra: Spectra, rate: float, known: Float64s | None = None) -> 
 def simulated_readings(quick: bool) -> Iterator[Claim]:
     """LM16: all cases with the script's noise, dimension and prior."""
     for case, (hm1, separate) in TABLE_3_1.items():
-        found = np.array([_script_case(case, seed) for seed in range(2 if quick else 5)])
+        runs = np.array([_script_case(case, seed) for seed in range(2 if quick else 10)])
+        sound = runs[:, 0] <= DIVERGED
+        found = runs[sound] if sound.any() else np.full((1, 3), np.nan)
         ours, alone, best = found.mean(axis=0)
         yield Claim(
             "LM16",
@@ -186,7 +191,8 @@ def simulated_readings(quick: bool) -> Iterator[Claim]:
             f"{ours:.3f} and {alone:.3f}",
             bool(abs(ours / hm1 - 1) <= 0.1 and abs(alone / separate - 1) <= 0.1),
             hard=False,
-            note=f"least squares have {best:.3f}",
+            note=f"least squares have {best:.3f}; {int((~sound).sum())} of {len(runs)} runs of HM1 diverge, "
+            "because the true covariance is nearly singular, and are left out, as in the script",
             place=PLACE_1,
         )
 
