@@ -18,7 +18,7 @@ from .training import training_claims
 
 @study_registry.add("linear-models")
 def linear_models(quick: bool = False) -> list[Claim]:
-    """HM1, HM2 by expectation propagation, and penalized regression (LM1 to LM16)."""
+    """HM1, HM2 by expectation propagation, and penalized regression (LM1 to LM17)."""
     return [
         *theory_claims(quick),
         *training_claims(quick),
