@@ -9,6 +9,7 @@ import pytest
 import unalike
 from unalike import FedAvg, Reply, local_sgd
 from unalike.algorithms import SimilarityWeights, algorithm_registry
+from unalike.algorithms.shared.gaussian_mixture import gaussian_task
 from unalike.core import pytrees
 from unalike.models import Task, mlp_norm
 from unalike.testing import CHECKS, ContractError, check_algorithm
@@ -19,6 +20,7 @@ NOT_PROMISED = {
     "fedem": WEIGHTS_MOVE,  # mixture weights are fitted even when models stand still
     "d-fedem": WEIGHTS_MOVE,
     "fem-omd": WEIGHTS_MOVE,
+    "fem-omd-gaussian": WEIGHTS_MOVE,
     "clustered-fl": NUMBERED,  # clusters and models are numbered by clients
     "mocha": NUMBERED,
     "gifair": NUMBERED,  # multipliers are listed by clients
@@ -36,26 +38,30 @@ SETTINGS = {
     "fedem": {"components": 2},
     "d-fedem": {"components": 2},
     "fem-omd": {"components": 2},
+    "fem-omd-gaussian": {"components": 2, "em_steps": 1},
     "fedrep": {"head_epochs": 2},  # ten passes are slow in the engine that does not compile
     "knnper": {"k": 3},
     "perturbed": {"similarity": ALIKE},
     "perturbed-permuted": {"similarity": ALIKE},
 }
 WITH_LAYERS = ("fedper", "fedrep", "fedbn")
+OF_DENSITIES = ("fem-omd-gaussian",)
 
 
 SAME_CLASS = ("fedavgm", "fedyogi", "fedadagrad")  # FedAvg with other defaults; fedadam stands for them
 
 
 OF_BITS = ("same seed", "state survives saving")
-NAMES = [name for name in algorithm_registry if name not in SAME_CLASS]
+ELSEWHERE = ("fgpr",)  # of regressions, in double precision: tests/analytics/gaussian_process
+NAMES = [name for name in algorithm_registry if name not in (*SAME_CLASS, *ELSEWHERE)]
 
 
 def kept_promises(name, *skip):
     layered = Task.classification(mlp_norm(3, input_shape=(4,), outputs=3), 3)
+    special = dict.fromkeys(WITH_LAYERS, layered) | dict.fromkeys(OF_DENSITIES, gaussian_task(4))
     return check_algorithm(
         algorithm_registry.make(name, **SETTINGS.get(name, {})),
-        task=layered if name in WITH_LAYERS else None,
+        task=special.get(name),
         timing=Gossip("ring") if algorithm_registry.make(name).decentralized else None,
         skip=[NOT_PROMISED.get(name, ""), *skip],
     )

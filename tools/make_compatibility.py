@@ -21,6 +21,8 @@ OWN: dict[str, dict[str, Any]] = {
     **{name: {"network": "ring", "clients": None} for name in ("d-fedem", "dpasgd", "push-sum")},
     **{name: {"model": "mlp:4"} for name in ("knnper", "fedper", "fedrep")},
     "fedbn": {"model": "mlp-norm:4"},
+    "fem-omd-gaussian": {"model": "gaussian"},
+    "fgpr": {"data": "diabetes"},
 }
 """What a method needs beside the usual settings."""
 

@@ -163,7 +163,11 @@ def method_options(modules: list[Module]) -> dict[str, dict[str, str]]:
     A method is a dataclass whose fields, its own and those of its bases, are its settings; fields that hold
     no plain value have options of their own on the command line, or only Python can give them.
     """
-    trees = [module.tree for module in modules if module.name.split(".")[1:2] == [WITH_OPTIONS]]
+    # A method may live elsewhere; of two classes of one name, that of the methods' own room counts.
+    trees = [
+        module.tree
+        for module in sorted(modules, key=lambda module: module.name.split(".")[1:2] == [WITH_OPTIONS])
+    ]
     known = {
         node.name: _read(node)
         for tree in trees

@@ -23,6 +23,8 @@ BASE: dict[str, Any] = {"data": "digits", "clients": 6, "samples": 240, "rounds"
 LINEAR: dict[str, Any] = {**BASE, "model": "linear"}
 OWN: dict[str, dict[str, Any]] = {
     "fem-omd": {"stream": "constant:5"},
+    "fgpr": {"data": "diabetes", "model": "linear"},
+    "fem-omd-gaussian": {"stream": "constant:5", "model": "gaussian"},
     "fed-omd": {"stream": "constant:5"},
     "dp-sgd": {"epsilon": 8.0},
     "d-fedem": {"network": "ring", "clients": None},

@@ -70,7 +70,8 @@ def learned(x, algorithm, start, steps=STEPS, rows=ROWS, **options):
 
 
 def gaussian(**options):
-    return GaussianFemOMD(**{"components": COMPONENTS, "em_steps": 2, "gradient": "data", **options})
+    usual = {"components": COMPONENTS, "em_steps": 2, "gradient": "data", "split": False}
+    return GaussianFemOMD(**{**usual, "min_mass": 0.5, "floor": 1e-3, **options})
 
 
 # ------------------------------------------------------------------------- against the recipe in NumPy
@@ -365,3 +366,31 @@ def test_a_timing_whose_clients_start_from_different_models_is_refused():
     learned(
         drawn(), gaussian(), started(), steps=1, timing=unalike.timing.timing_registry.make("wait-for-all")
     )
+
+
+def test_gaussian_components_are_found_by_name_in_a_world_that_changes():
+    """From means that are some way off, with the guard and a clock of its own steps."""
+    federation = unalike.load("gaussians:3,4,9", clients=8, partition="iid", samples=3000, seed=1)
+    task = unalike.Task.of(federation, "gaussian:5")
+    algorithm = unalike.algorithms.algorithm_registry.make("fem-omd-gaussian", components=3, em_steps=2)
+    assert (algorithm.split, algorithm.min_mass, algorithm.floor, algorithm.outer) == (
+        True,
+        0,
+        0,
+        "running-mean",
+    )
+    algorithm = replace(algorithm, split=False, min_mass=0.5, outer="average:0.5")
+    stream = unalike.MemoryStream("mixture:0.5,3,constant:15", "replace")
+    truth = np.stack([federation.train.x[federation.train.y == c].mean(axis=0) for c in range(3)])
+    first = algorithm.start([jnp.asarray(mean + 2, jnp.float32) for mean in truth])
+    run = unalike.train(
+        federation, task, algorithm, rounds=60, stream=stream, seed=1, evaluate_every=0, initial=first
+    )
+    assert np.linalg.norm(truth - np.stack(run.state["params"]), axis=-1).max() < 0.3
+
+
+def test_a_mixture_of_densities_is_the_density_of_the_mixture():
+    task = gaussian_task(2)
+    means, x = jnp.asarray([[0.0, 0.0], [3.0, 0.0]]), jnp.asarray([[1.0, 1.0], [2.0, -1.0]])
+    mixed = task.mixture(jnp.stack([task.apply(mean, x) for mean in means]), jnp.asarray([0.3, 0.7]))
+    np.testing.assert_allclose(mixed, mixture_log_density(means, jnp.asarray([0.3, 0.7]), x), rtol=1e-6)

@@ -209,6 +209,7 @@ CASES = {
     "devices": ({"devices": 1}, {}),
     "evaluate_every": ({"evaluate_every": 2}, {}),
     "evaluate_clients": ({"evaluate_clients": 3}, {}),
+    "regret": ({**ARRIVING, "regret": "last"}, stream()),
     "checkpoint_every": ({"checkpoint_every": 2}, {}),
 }
 """For each setting: an experiment, and what a Python user gives instead of the words of the same name."""

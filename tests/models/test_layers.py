@@ -8,7 +8,7 @@ from unalike.models import model_registry
 from unalike.models.pytorch_state_dict import rename_tensors
 
 
-@pytest.mark.parametrize("name", model_registry)
+@pytest.mark.parametrize("name", sorted(set(model_registry) - {"gaussian"}))
 def test_every_parameter_is_one_layer_s(name):
     sizes = {"outputs": 10} if name in ("lstm", "gru", "rnn") else {"outputs": 10, "input_shape": (28, 28, 1)}
     model = model_registry.make(name, **sizes)

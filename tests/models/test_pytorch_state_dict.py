@@ -58,7 +58,7 @@ def close(ours, theirs):
 
 
 def test_every_built_in_model_is_in_the_table():
-    assert {name.partition(":")[0] for name in MODULES} == set(model_registry)
+    assert {name.partition(":")[0] for name in MODULES} == set(model_registry) - {"gaussian"}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -145,5 +145,5 @@ def test_what_does_not_fit_is_refused(tmp_path):
     module = type("Net", (), {"state_dict": lambda self: good})()
     assert load_torch_weights(task, module).init(jax.random.key(0))["w"].shape == (10, 4)
     own = Task.classification((lambda key: {"w": jnp.ones((4, 3))}, lambda p, x: x @ p["w"]), 3)
-    with pytest.raises(ConfigError, match="only built-in models"):
+    with pytest.raises(ConfigError, match="only built-in models of layers"):
         to_torch_state_dict(own, {"w": np.ones((4, 3))})

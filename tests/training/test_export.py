@@ -58,7 +58,7 @@ def test_what_cannot_leave_is_refused_before_anything_is_written(run, tmp_path):
             lambda path: export(train("fedem", components=2), path / "m.onnx", client="a"),
             "not one model of the task",
         ),
-        (lambda path: export(mine, path / "m.safetensors"), "only built-in models"),
+        (lambda path: export(mine, path / "m.safetensors"), "only built-in models of layers"),
     ]:
         with pytest.raises(ConfigError, match=words):
             ask(tmp_path)

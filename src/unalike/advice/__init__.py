@@ -7,6 +7,7 @@ from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_
 from .heterogeneity import HeterogeneityAdvice, MeasureReport, advise_heterogeneity
 from .measure_availability import LossFacts, measure_losses
 from .measure_constants import measure_gradient_constants
+from .mixture_conditions import MixtureAdvice, advise_mixture
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
@@ -23,6 +24,7 @@ __all__ = [
     "LossFacts",
     "MeasureReport",
     "MethodReport",
+    "MixtureAdvice",
     "PolicyReport",
     "Population",
     "ProbeSettings",
@@ -35,6 +37,7 @@ __all__ = [
     "advise_availability",
     "advise_free_riders",
     "advise_heterogeneity",
+    "advise_mixture",
     "advise_sampling",
     "advise_streams",
     "advise_timing",

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Memory, Predictor, PyTree
+from ..typing import Memory, PyTree
 from .base import Algorithm, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.gaussian_mixture import draw_mixture_rows, sufficient_statistics
@@ -76,18 +76,27 @@ class FemOMD(OnlineMixture):
         return [jax.tree.map(lambda leaf, s=share[j]: s * leaf, one) for j, one in enumerate(trained)]
 
 
+@algorithm_registry.add("fem-omd-gaussian")
 @dataclass(frozen=True, kw_only=True)
 class GaussianFemOMD(OnlineMixture):
-    """FEM-OMD for N(mu_j, I): components are means, and clients send sufficient statistics (Marfoq, 2023)."""
+    """FEM-OMD for Gaussian components: clients send sufficient statistics of their rows; with the model
+    `gaussian` (Marfoq, 2023).
+
+    Defaults are those of algorithm 15 where it says them: split rows, the running mean, no guard and no
+    floor. With few rows, `split=False` and `min_mass=0.5` do much better.
+    """
 
     em_steps: int = 5
-    split: bool = False
+    split: bool = True
     """Whether exchange k sees the k-th part of the step's rows only, as published; else it sees all."""
+    min_mass: float = 0.0
+    floor: float = 0.0
     gradient: str = "model"
     """Rows that the weights' gradient is taken on: drawn from the `model`, or the client's own `data`."""
     outer: str = "running-mean"
 
-    name: ClassVar[str] = "gaussian-fem-omd"
+    name: ClassVar[str] = "fem-omd-gaussian"
+    grid: ClassVar = {"components": (2, 3, 4)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,7 +108,8 @@ class GaussianFemOMD(OnlineMixture):
         shapes = [leaf.shape for leaf in jax.tree.leaves(jax.eval_shape(task.init, jax.random.key(0)))]
         if shapes != [(dimension,)]:
             raise ConfigError(
-                f"gaussian-fem-omd learns means of rows; give it gaussian_task({dimension}) as its task."
+                "fem-omd-gaussian learns means of rows; choose the model gaussian, in Python "
+                f'Task.of(federation, "gaussian") or gaussian_task({dimension}).'
             )
         return self
 
@@ -125,7 +135,3 @@ class GaussianFemOMD(OnlineMixture):
             return self.losses(task, components, data)
         drawn = draw_mixture_rows(key, jnp.stack(list(components)), memory["inner"], data.capacity)
         return component_losses(task, components, drawn, jnp.zeros(data.capacity))
-
-    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
-        logs = jnp.stack([task.apply(mean, x) for mean in predictor["components"]])
-        return jax.nn.logsumexp(logs + jnp.log(predictor["weights"])[:, None], axis=0)

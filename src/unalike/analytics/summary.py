@@ -7,7 +7,7 @@ it chooses the form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from ..core.latex import escape_latex, latex_table
@@ -61,6 +61,10 @@ class Summary:
     facts: tuple[tuple[str, Cell], ...] = ()
     tables: tuple[SummaryTable, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def with_tables(self, more: Sequence[SummaryTable]) -> Summary:
+        """The same with further tables below."""
+        return replace(self, tables=(*self.tables, *more))
 
     def __str__(self) -> str:
         return self.as_text()

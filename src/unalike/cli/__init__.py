@@ -19,6 +19,7 @@ from .commands import advise_availability as _advise_availability  # noqa: F401 
 from .commands import advise_constants as _advise_constants  # noqa: F401 - adds itself to `advise`
 from .commands import advise_free_riders as _advise_free_riders  # noqa: F401 - adds itself to `advise`
 from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F401 - adds itself to `advise`
+from .commands import advise_mixture as _advise_mixture  # noqa: F401 - adds itself to `advise`
 from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itself to `advise`
 from .commands import advise_timing as _advise_timing  # noqa: F401 - adds itself to `advise`
 from .commands.advise import advise

@@ -91,7 +91,9 @@ def _has_place(tracker: str) -> bool:
 def _parts(text: str) -> list[str]:
     """All that may be a path in the text of a setting."""
     spec = Spec.parse(text)
-    return [text, spec.rest, spec.name, *(str(value) for value in spec.arguments)]
+    arguments = [str(value) for value in spec.arguments]
+    inside = [part for value in arguments if ":" in value for part in _parts(value)]
+    return [text, spec.rest, spec.name, *arguments, *inside]
 
 
 def _is_path(setting: str, part: str) -> bool:

@@ -17,9 +17,9 @@ import optax
 from ..core.registry import Registry
 
 Loss = Callable[[jax.Array, jax.Array], jax.Array]
-Outputs = Literal["logits", "logit", "values"]
+Outputs = Literal["logits", "logit", "values", "log-density"]
 """What a loss takes a model's outputs for: logits of classes, of which one happens (softmax); logits of yes,
-each for itself (sigmoid); or values, such as the prediction of a regression."""
+each for itself (sigmoid); values, such as the prediction of a regression; or the log-density of the row."""
 loss_registry: Registry[Loss] = Registry("loss")
 
 
@@ -52,6 +52,11 @@ def huber(predictions: jax.Array, targets: jax.Array) -> jax.Array:
     return _sum_rows(jnp.where(gap <= 1.0, 0.5 * gap**2, gap - 0.5))
 
 
+def negative_log_density(outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    """Minus the log-density that a model gives a row; targets are not looked at."""
+    return -outputs
+
+
 def _like(predictions: jax.Array, targets: jax.Array) -> jax.Array:
     """A single output may come as a column or as a row, and so may targets."""
     return jnp.reshape(predictions, targets.shape)
@@ -74,6 +79,7 @@ OUTPUTS: dict[Loss, Outputs] = {
     optax.squared_error: "values",
     optax.huber_loss: "values",
     optax.log_cosh: "values",
+    negative_log_density: "log-density",
 }
 """What the losses that everybody knows take outputs for."""
 

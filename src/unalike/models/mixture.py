@@ -3,7 +3,8 @@
 The best predictor of a mixture of populations mixes what its components *predict*, not their parameters and
 not their logits:
 
-    h(x) = sum_m weight_m h_m(x)        with h_m a vector of probabilities, or the prediction of a regression
+    h(x) = sum_m weight_m h_m(x)        with h_m a vector of probabilities, the prediction of a regression, or
+                                        a density
 
 Outputs stay what the loss takes, so a mixture of probabilities is handed on as its logarithm.
 """
@@ -26,6 +27,8 @@ def mixture(kind: Outputs, outputs: jax.Array, weights: jax.Array) -> jax.Array:
     shares = weights.reshape(*weights.shape, *(1,) * (outputs.ndim - weights.ndim))
     if kind == "logits":
         return mix_logits(jax.nn.log_softmax(outputs), shares)
+    if kind == "log-density":
+        return mix_logits(outputs, shares)
     if kind == "logit":
         yes, no = (mix_logits(jax.nn.log_sigmoid(sign * outputs), shares) for sign in (1.0, -1.0))
         return yes - no

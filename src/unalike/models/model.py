@@ -10,6 +10,7 @@ import jax
 
 from ..typing import Params, PyTree
 from .layers import Layer
+from .losses import Loss
 from .module_state import StateChoice
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Model:
         Callable[[Params, jax.Array, jax.Array, jax.Array | None], tuple[jax.Array, PyTree]] | None
     ) = None
     state: StateChoice | None = None
+    loss: Loss | None = None
+    """The loss per row that goes with a model, such as minus a log-density; else rows and labels decide."""
     layers: tuple[Layer, ...] = ()
     """What a built-in model computes, in order; empty where only its functions know."""
     norms: tuple[str, ...] = ()

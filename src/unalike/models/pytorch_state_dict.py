@@ -136,8 +136,9 @@ def rename_tensors(model: Model) -> list[Renamed]:
     """Every tensor of a built-in model; refused for others."""
     if not model.layers:
         raise ConfigError(
-            "only built-in models (`unalike list models`) and PyTorch modules are known under PyTorch's "
-            "names; another model of your own is saved under its own by unalike.runs.tensors.save_tensors."
+            "only built-in models of layers (`unalike list models`) and PyTorch modules are known under "
+            "PyTorch's names; another model of your own is saved under its own by "
+            "unalike.runs.tensors.save_tensors."
         )
     paths, channels, found = set(by_path(jax.eval_shape(model.init, jax.random.key(0)))), 1, []
     for layer in model.layers:

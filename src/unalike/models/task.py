@@ -90,7 +90,8 @@ class Task:
         state: str = "refuse",
     ) -> Task:
         """The task that these clients' rows ask for: a classification where targets are classes, else a
-        regression, with a model by name or of your own (see :meth:`classification`).
+        regression, with a model by name or of your own (see :meth:`classification`); a model
+        that has a loss of its own, such as `gaussian`, is trained by that.
 
         >>> from unalike.data import load
         >>> federation = load("digits", clients=3)
@@ -99,6 +100,8 @@ class Task:
         """
         shape, classes = federation.input_shape, federation.classes
         made = as_model(model, shape, classes or _targets(federation), state, federation.train.x.dtype)
+        if made.loss is not None:
+            return cls(made, made.loss, as_metrics(metrics, outputs_for(made.loss)), l2)
         if classes:
             return cls.classification(made, classes, l2, metrics)
         return cls.regression(made, l2, metrics)

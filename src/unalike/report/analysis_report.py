@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..analytics.estimator import Estimator
-from ..analytics.summary import show_number
+from ..analytics.summary import SummaryTable, show_number
 from ..runs.atomic import write_bytes
 from ..typing import Document
 from .html import write_report
 
 
-def report_analysis(path: Path, fitted: Estimator, config: Document) -> Path:
-    """Write the page of a fitted estimator."""
-    summary = fitted.full_summary()
+def report_analysis(
+    path: Path, fitted: Estimator, config: Document, more: Sequence[SummaryTable] = ()
+) -> Path:
+    """Write the page of a fitted estimator, with `more` tables below its own."""
+    summary = fitted.full_summary().with_tables(more)
     facts: dict[str, str | float] = {
         name: show_number(value) for name, value in summary.facts if value is not None
     }
@@ -38,12 +41,20 @@ def report_analysis(path: Path, fitted: Estimator, config: Document) -> Path:
     )
 
 
-def write_analysis(folder: Path, fitted: Estimator, config: Document) -> Path:
+def write_analysis(
+    folder: Path, fitted: Estimator, config: Document, more: Sequence[SummaryTable] = ()
+) -> Path:
     """`summary.txt`, `summary.tex` and `report.html` in a run's folder; the page's place."""
-    summary = fitted.full_summary()
+    summary = fitted.full_summary().with_tables(more)
     write_bytes(folder / "summary.txt", summary.as_text().encode())
     write_bytes(folder / "summary.tex", summary.as_latex().encode())
-    return report_analysis(folder / "report.html", fitted, config)
+    return report_analysis(folder / "report.html", fitted, config, more)
+
+
+def table_numbers(table: SummaryTable) -> Document:
+    """A table for JSON."""
+    header = [name or "name" for name in table.header]
+    return {"title": table.title, "rows": [dict(zip(header, row, strict=True)) for row in table.rows]}
 
 
 def analysis_numbers(fitted: Any) -> Document:

@@ -21,6 +21,8 @@ from .monitor_report import monitor_figures, suspects
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, fix_layout, last, save, traffic
 from .privacy_cards import privacy_cards
+from .regret_report import CAPTION as REGRET_CAPTION
+from .regret_report import regret_cards, regret_figures
 from .stream_report import stream_figures
 from .stream_weights_report import FIGURE as STREAM_WEIGHTS
 from .stream_weights_report import stream_weight_cards, stream_weight_figures
@@ -64,6 +66,7 @@ _CAPTIONS = {
     "Staleness": "How many aggregations happened while clients computed.",
     "Mixture": "How much of each component every client has.",
     "Components": "How many rows each component explains.",
+    "Regret": REGRET_CAPTION,
     "Mean model": "The mean of all silos' models, and how far apart they are.",
     "Objectives": "Clients' test losses by importance (the target) and as their results really weighed "
     "(the surrogate); apart, they show a bias of the timing.",
@@ -98,6 +101,7 @@ def report_run(
     shown = None if forgotten or not _has_rows(federation, real) else federation
     figures = run_figures(metrics, clients, shown, asked)
     figures |= stream_figures(metrics, asked) | stream_weight_figures(metrics, clients)
+    figures |= regret_figures(metrics)
     figures |= participation_figures(folder.record, federation)
     figures |= monitor_figures(folder.record, federation)
     figures |= timing_figures(folder.record, federation, real) | dict(more or {})
@@ -112,7 +116,7 @@ def report_run(
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()
     first = headline(metrics, clients, folder.record.timings(), events, federation, asked)
-    first |= stream_weight_cards(metrics)
+    first |= stream_weight_cards(metrics) | regret_cards(metrics)
     first |= selection_cards(folder.record.meta(), events)
     first |= privacy_cards(metrics, folder.config, getattr(folder, "protection", {}))
     first |= forgotten

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.spec import Spec
 from ..errors import ConfigError
 
 LEAST_DECAY = (math.sqrt(21) + 3) / 4
@@ -46,7 +47,21 @@ def is_covered(kernel: str, inputs: int) -> bool:
     """
     if kernel == "rbf":
         return inputs == 1
-    return kernel in SMOOTHNESS and eigenvalue_decay(SMOOTHNESS[kernel], inputs) > LEAST_DECAY
+    nu = smoothness_of(kernel)
+    return nu is not None and eigenvalue_decay(nu, inputs) > LEAST_DECAY
+
+
+def smoothness_of(kernel: str) -> float | None:
+    """nu of a Matern kernel by name; None for any other.
+
+    >>> smoothness_of("matern52"), smoothness_of("matern:0.8"), smoothness_of("rbf")
+    (2.5, 0.8, None)
+    """
+    spec = Spec.parse(kernel)
+    if spec.name != "matern":
+        return SMOOTHNESS.get(kernel)
+    nu = spec.arguments[0] if spec.arguments else 1.5
+    return None if isinstance(nu, str) else float(nu)
 
 
 def explain_coverage(kernel: str, inputs: int) -> str:
@@ -62,9 +77,10 @@ def explain_coverage(kernel: str, inputs: int) -> str:
             if inputs == 1
             else (f"The bounds do not apply: for rbf they are proved for one input, and there are {inputs}.")
         )
-    if kernel not in SMOOTHNESS:
+    nu = smoothness_of(kernel)
+    if nu is None:
         return f"The bounds do not apply: nothing is known for {kernel}."
-    b = eigenvalue_decay(SMOOTHNESS[kernel], inputs)
+    b = eigenvalue_decay(nu, inputs)
     if b > LEAST_DECAY:
         return (
             f"The bounds apply, to the noise alone: {kernel} with {inputs} input has b = {b:.3f} > "
@@ -113,6 +129,47 @@ def optimization_error(
     """
     sampled = 0.0 if drawn is None else 4 * local_steps**2 / drawn
     return 2 * step_size**2 * (8 * (local_steps - 1) ** 2 + 2 + sampled) * gradient**2 / (steps + 1)
+
+
+def gradient_error(
+    step_size: float,
+    gradient: float,
+    local_steps: int,
+    steps: int,
+    smallest: float,
+    drawn: int | None = None,
+) -> float:
+    """The vanishing part of the bound on the squared gradient of all clients' loss at the averaged
+    hyper-parameters (Theorems 31 and 42): that of the hyper-parameters over 4 min^4.
+
+    It holds for clients that are not alike, too (Theorem 42), and for Matern kernels (Theorem 31).
+
+    Args:
+        step_size: beta of step sizes beta / t.
+        gradient: G, a bound on gradients.
+        local_steps: E.
+        steps: T, in all.
+        smallest: min, the least value of a hyper-parameter.
+        drawn: clients of each round; all when None.
+
+    >>> gradient_error(1.0, 1.0, 1, 3, 0.5), gradient_error(1.0, 1.0, 1, 3, 1.0, drawn=2)
+    (4.0, 0.5)
+    """
+    _check_range(1.0, smallest, smallest)
+    return optimization_error(step_size, gradient, local_steps, steps, drawn) / (4 * smallest**4)
+
+
+def matern_gradient_exponent(decay: float, alpha: float = 0.0) -> float:
+    """The power of M that bounds what remains of the squared gradient for a Matern kernel (Theorem 31):
+    (2 + alpha)(4 b + 3) / (4 b (2 b - 1)) - 1, negative only where the theory applies (for small alpha); for
+    rbf it is the order of :func:`noise_floor`.
+
+    >>> matern_gradient_exponent(2.0) < 0 < matern_gradient_exponent(1.8)
+    True
+    """
+    if not decay > 0.5:
+        raise ConfigError(f"b of a Matern kernel is above 1/2, but is {decay:g}.")
+    return (2 + alpha) * (4 * decay + 3) / (4 * decay * (2 * decay - 1)) - 1
 
 
 def signal_floor(batch_size: int, epsilon: float = 0.1) -> float:

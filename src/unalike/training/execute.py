@@ -26,6 +26,7 @@ from .observers import Observers, TrainingInfo
 from .plan import TrainingPlan
 from .prepare import Prepared, plan_fingerprint, prepare_plan
 from .recorder import Describe, Recorder
+from .regret import check_regret, note_regret
 from .run import Run
 from .stream_weights import note_stream_weights
 from .training_state import Progress
@@ -100,6 +101,8 @@ def _train(ready: Prepared, folder: RunFolder | None, resume: bool) -> Run:
         engine.check_trained()
         note_final_numbers(record, now.done)
         note_stream_weights(record, setting, now.done, evaluation.clients)
+        if (rival := check_regret(plan.regret, setting.stream is not None)) is not None:
+            note_regret(record, engine, now, evaluation.clients, rival, execute)
         if folder:
             if best is not None:
                 best.save()

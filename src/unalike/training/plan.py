@@ -64,6 +64,7 @@ class TrainingPlan:
         patience: rounds without a better metric after which training ends.
         evaluate_every: rounds between evaluations; about twenty in all when None.
         evaluate_clients: evaluate on at most that many clients.
+        regret: the rival against whom predictions of arriving rows are judged at the end; none when None.
         checkpoint_every: rounds between checkpoints; about ten in all when None.
         initial: the server's state to start from.
         restarts: random starts of which the best is trained.
@@ -90,6 +91,7 @@ class TrainingPlan:
     patience: int | None = None
     evaluate_every: int | None = None
     evaluate_clients: int = 10_000
+    regret: str | None = None
     checkpoint_every: int | None = None
     initial: State | None = None
     restarts: int = 1

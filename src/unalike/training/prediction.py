@@ -47,7 +47,7 @@ class ClientPredictor:
     def predict(self, rows: object) -> Array:
         """The label (its name, where labels have names) or the value of every row."""
         kind, outputs = self.task.kind(), self.outputs(rows)
-        if kind == "values":
+        if kind in ("values", "log-density"):
             return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
         labels = (outputs > 0).astype(np.int64) if kind == "logit" else outputs.argmax(axis=-1)
         names = self.about.label_names
@@ -56,8 +56,8 @@ class ClientPredictor:
     def predict_proba(self, rows: object) -> Array:
         """The probability of every class, in the order of :attr:`classes`, for every row."""
         kind, outputs = self.task.kind(), self.outputs(rows)
-        if kind == "values":
-            raise ConfigError("a regression predicts values, which have no probabilities; use predict.")
+        if kind in ("values", "log-density"):
+            raise ConfigError("this model predicts values, which have no probabilities; use predict.")
         if kind == "logit":
             yes = np.asarray(jax.nn.sigmoid(outputs.reshape(len(outputs), -1)[:, 0]))
             return np.stack([1 - yes, yes], axis=1)

@@ -29,6 +29,7 @@ from .fingerprint import Fingerprint, settings_fingerprint
 from .history import History
 from .noise_account import account_noise
 from .plan import TrainingPlan
+from .regret import check_regret
 from .steps import Cohorts, Steps
 from .stopping import Patience, Stopping, StopRule
 from .stream_clock import follow_clock
@@ -64,6 +65,9 @@ def prepare_plan(plan: TrainingPlan, resume: bool = False, kept: bool = False) -
     check_task_fit(plan.task, plan.federation)
     if plan.engine == "flower":
         raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
+    check_regret(
+        plan.regret, plan.stream is not None, plan.engine if isinstance(plan.engine, str) else "local"
+    )
     who = plan.participation
     who.check(len(plan.federation), plan.rounds or 0)
     check_draw(who, plan.federation.importance, plan.seed)
@@ -79,7 +83,7 @@ def prepare_plan(plan: TrainingPlan, resume: bool = False, kept: bool = False) -
         if stopping.patience is not None and stopping.patience.metric.startswith("test_") and not resume:
             events.append({"kind": TEST_ROWS, "metric": stopping.patience.metric})
         every = plan.evaluate_every
-        if stopping.target is not None and every is None:
+        if (stopping.target is not None or plan.regret is not None) and every is None:
             every = 1
         cadence = _cadence(plan, steps, clients, every, plan.checkpoint_every if kept else 0)
         yield Prepared(plan, engine, steps, now, clients, stopping, cadence, events)

@@ -69,6 +69,13 @@ class RunSettings(Settings):
         ge=1,
         le=MANY,
     )
+    regret: str | None = setting(
+        None,
+        "Record the regret of a stream's predictions against the run's last model (last), or one that is "
+        "trained on all rows that arrive (pooled, or pooled:30 passes); evaluates in every round.",
+        group="Run",
+        served="refused",
+    )
     checkpoint_every: int | None = setting(
         None,
         "Rounds between checkpoints; about ten in all when not given.",

@@ -54,6 +54,7 @@ def train(
     restarts: int = 1,
     evaluate_every: int | None = None,
     evaluate_clients: int = 10_000,
+    regret: str | None = None,
     checkpoint_every: int | None = None,
     until: float = math.inf,
     initial: State | None = None,
@@ -96,6 +97,8 @@ def train(
         evaluate_every: rounds between evaluations; about twenty in all when not given, every round with
             `stop_at`.
         evaluate_clients: evaluate on at most that many clients, evenly spaced.
+        regret: of a stream, record the regret of predictions against the run's `"last"` model or one that is
+            `"pooled"` over all rows that arrive; none when not given.
         checkpoint_every: rounds between checkpoints; about ten in all when not given.
         until: when the simulated clock stops.
         initial: a server state to start from, such as `other_run.history.state(5)`.
@@ -144,6 +147,7 @@ def train(
         restarts=restarts,
         evaluate_every=evaluate_every,
         evaluate_clients=evaluate_clients,
+        regret=regret,
         checkpoint_every=checkpoint_every,
         until=until,
         initial=initial,

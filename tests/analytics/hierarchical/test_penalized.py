@@ -11,7 +11,11 @@ from unalike.analytics.design import Design
 from unalike.analytics.hierarchical import PenalizedRegression
 from unalike.analytics.hierarchical.moments import Moments
 from unalike.analytics.hierarchical.natural_parameters import Natural
-from unalike.analytics.hierarchical.penalized_sampling import draw_inverse_gaussian, sample_penalized
+from unalike.analytics.hierarchical.penalized_sampling import (
+    draw_coefficients,
+    draw_inverse_gaussian,
+    sample_penalized,
+)
 from unalike.analytics.hierarchical.penalties import Penalty, hyper_prior_registry, penalty_registry
 from unalike.core.precision import precision
 from unalike.data import Federation
@@ -105,3 +109,61 @@ def test_priors_are_made_by_name():
         PenalizedRegression(prior="bridge").fit(sparse())
     with pytest.raises(ConfigError, match="intercept"):
         PenalizedRegression().fit(Design.of(sparse().federation))
+
+
+# The fused lasso -----------------------------------------------------------------------------------------
+
+
+def test_coefficients_under_a_fused_lasso_have_the_density_that_a_grid_gives():
+    """Two coefficients with a known penalty and noise: Gibbs steps against the density on a grid."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(12, 2))
+    y = x @ [0.8, 0.5] + rng.normal(size=12)
+    parts = (x.T @ x, x.T @ y, y @ y, 12.0)
+    moments = Moments(*(jnp.asarray(part, jnp.float32) for part in parts))
+    lam, ratio, penalty = 3.0, 0.4, Penalty(0.4, fused=True)
+    phi = jnp.log(jnp.asarray([lam, 1.0]))
+
+    def step(theta, key):
+        theta = draw_coefficients(key, moments, penalty, theta, phi)
+        return theta, theta
+
+    keys = jax.random.split(jax.random.key(1), 6000)
+    draws = np.asarray(jax.lax.scan(step, jnp.zeros(2), keys)[1])[500:]
+    grid = np.linspace(-2, 3, 301)
+    a, b = np.meshgrid(grid, grid, indexing="ij")
+    fit = -0.5 * ((y[:, None, None] - x[:, 0, None, None] * a - x[:, 1, None, None] * b) ** 2).sum(axis=0)
+    log = fit - lam * (ratio * (np.abs(a) + np.abs(b)) + (1 - ratio) * np.abs(a - b))
+    weights = np.exp(log - log.max())
+    weights /= weights.sum()
+    wanted = np.array([(weights * a).sum(), (weights * b).sum()])
+    np.testing.assert_allclose(draws.mean(axis=0), wanted, atol=0.03)
+    gap = (weights * np.abs(a - b)).sum()
+    assert np.abs(draws[:, 0] - draws[:, 1]).mean() == pytest.approx(gap, abs=0.03)
+
+
+def test_the_fused_constant_falls_with_the_penalty_to_the_power_of_the_dimension():
+    grid = np.linspace(-12, 12, 1201)
+    a, b = np.meshgrid(grid, grid)
+    penalty = Penalty(0.3, fused=True)
+
+    def integral(lam):
+        return np.exp(-lam * (0.3 * (np.abs(a) + np.abs(b)) + 0.7 * np.abs(a - b))).sum()
+
+    found = np.log(integral(1.0) / integral(2.0))
+    constants = [2 * float(penalty.log_constant(jnp.asarray(lam))) for lam in (1.0, 2.0)]
+    assert constants[0] - constants[1] == pytest.approx(found, rel=0.02)
+
+
+def test_neighbors_are_drawn_together_by_the_fused_lasso():
+    rng = np.random.default_rng(3)
+    truth = np.array([2.0, 2.0, 2.0, 0.0, 0.0, 0.0])
+    x, owners = rng.normal(size=(60, 6)), np.arange(60) % 4
+    data = Federation.from_owners(x, x @ truth + rng.normal(size=60), owners, classes=None)
+    errors = [
+        np.abs(PenalizedRegression(prior=prior, draws=600, burn_in=200).fit(data).params - truth).mean()
+        for prior in ("fused-lasso:0.2", "lasso")
+    ]
+    assert errors[0] < errors[1]
+    with pytest.raises(ConfigError, match="below 1"):
+        PenalizedRegression(prior="fused-lasso:1").fit(data)

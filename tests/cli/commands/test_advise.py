@@ -237,3 +237,17 @@ def test_a_mistake_in_availability_is_one_sentence(tmp_path, monkeypatch, words,
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=sentence):
         type_in("availability", "--clients", 4, "--samples", 120, "--visits", 0, *words)
+
+
+def test_the_conditions_of_a_mixture_are_checked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("mixture", "--partition", "iid", "--clients", "4", "--samples", "400")
+    far = json.loads(type_in(*words, "--data", "gaussians:3,5,300", "--json"))
+    near = json.loads(type_in(*words, "--data", "gaussians:3,5,5", "--least-weight", "0.1", "--json"))
+    assert far["conditions"][0]["holds"] is True
+    assert near["conditions"][0]["holds"] is False
+    assert near["needed"] == pytest.approx(128 * np.sqrt(np.log(30)))
+    assert near["constant"] == pytest.approx(128 * near["distance"] / near["needed"])
+    assert "the theory asks for 128" in type_in(*words, "--data", "gaussians:3,5,5")
+    with pytest.raises(ConfigError, match="at most 1 / 3"):
+        type_in(*words, "--data", "gaussians:3,5,5", "--least-weight", "0.5")

@@ -57,3 +57,52 @@ def test_mistakes_are_one_sentence(sites, unalike, words, said_):
     answer = unalike("analyze", *words, "--data", sites)
     assert answer.code == 2
     assert said_ in answer.sentence
+
+
+def test_held_out_errors_contrasts_and_new_devices_are_printed(sites, unalike, tmp_path):
+    (tmp_path / "new.csv").write_text("age,sex,y\n30,f,16\n50,m,27\n")
+    words = ("analyze", "hm2: y ~ age", "--data", sites, "--set", "rounds=4", "--quiet", "--held-out", "0.2")
+    more = ("--contrast", "10*age", "--new-device", tmp_path / "new.csv", "--predict", tmp_path / "new.csv")
+    text = unalike(*words, *more, "--out", tmp_path / "run").out
+    for part in (
+        "error on held-out rows",
+        "contrast 10*age",
+        "new client new",
+        "predictions for a new client",
+    ):
+        assert part in text
+        assert part in (tmp_path / "run" / "summary.txt").read_text()
+    titles = [table["title"] for table in unalike(*words, *more, "--json").json["tables"]]
+    assert len(titles) == 4
+
+
+def test_levels_of_fidelity_are_read_from_a_column(unalike, tmp_path):
+    rows = [f"cheap,{x / 40},{(x / 40) ** 2 + 1}" for x in range(40)]
+    rows += [f"dear,{x / 10},{2 * (x / 10) ** 2}" for x in range(10)]
+    (tmp_path / "levels.csv").write_text("\n".join(["fidelity,x,y", *rows]))
+    (tmp_path / "at.csv").write_text("x\n0.55\n")
+    words = ("analyze", "gp: y ~ x", "--data", tmp_path / "levels.csv", "--levels", "fidelity", "--json")
+    words = (*words, "--set", "rounds=5", "--predict", tmp_path / "at.csv", "--held-out", "0.2")
+    held, compared, predicted = unalike(*words).json["tables"]
+    assert [row["name"] for row in held["rows"]] == ["mean over clients", "cheap", "dear"]
+    assert "co-kriging" in [row["name"] for row in compared["rows"]]
+    assert predicted["title"] == "predictions for dear"
+    assert predicted["rows"][0]["lower"] < 2 * 0.55**2 < predicted["rows"][0]["upper"]
+    assert unalike(*words, "--highest", "cheap").json["tables"][2]["title"] == "predictions for cheap"
+
+
+@pytest.mark.parametrize(
+    ("words", "said_"),
+    [
+        (["y ~ age", "--levels", "sex"], "gp: ..."),
+        (["y ~ age", "--against", "site1"], "--contrast and --client"),
+        (["y ~ age", "--client", "site1"], "add one of them"),
+        (["y ~ age", "--held-out", "1.5"], "below 1"),
+        (["y ~ age", "--contrast", "agee"], "age"),
+        (["y ~ age", "--predict", "none.csv"], "no file"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_sentence(sites, unalike, words, said_):
+    answer = unalike("analyze", *words, "--data", sites, "--quiet")
+    assert answer.code == 2
+    assert said_ in answer.sentence

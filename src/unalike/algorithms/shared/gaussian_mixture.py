@@ -10,32 +10,18 @@ sums is the M-step of the pooled rows, with mixture weights of each client's own
 
 from __future__ import annotations
 
-import math
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 
 from ...models import Task
-from ...typing import Params
+from ...models.gaussian import gaussian, log_density
+from ...models.losses import negative_log_density
 
 
 def gaussian_task(dimension: int, scale: float = 1.0) -> Task:
     """One component: its parameters are a mean, its output the log-density of each row, its loss minus that;
     labels are not looked at. `scale` is the spread of fresh means."""
-    return Task.custom(
-        partial(_drawn_mean, dimension, scale), log_density, _negative, outputs="values", metrics={}
-    )
-
-
-def log_density(mean: Params, x: jax.Array) -> jax.Array:
-    """log N(x; mean, I) of every row.
-
-    >>> round(float(log_density(jnp.zeros(2), jnp.zeros((1, 2)))[0]), 4)
-    -1.8379
-    """
-    rows = x.reshape(len(x), -1)
-    return -0.5 * jnp.sum((rows - mean) ** 2, axis=-1) - 0.5 * rows.shape[-1] * math.log(2 * math.pi)
+    return Task(gaussian(scale, input_shape=(dimension,), outputs=1), negative_log_density)
 
 
 def sufficient_statistics(x: jax.Array, chances: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -54,11 +40,3 @@ def mixture_log_density(means: jax.Array, weights: jax.Array, x: jax.Array) -> j
     """log sum_j weight_j N(x; mean_j, I) of every row."""
     logs = jnp.stack([log_density(mean, x) for mean in means], axis=-1)
     return jax.nn.logsumexp(logs + jnp.log(jnp.maximum(weights, 1e-12)), axis=-1)
-
-
-def _drawn_mean(dimension: int, scale: float, key: jax.Array) -> Params:
-    return scale * jax.random.normal(key, (dimension,))
-
-
-def _negative(outputs: jax.Array, y: jax.Array) -> jax.Array:
-    return -outputs

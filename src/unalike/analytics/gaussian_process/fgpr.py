@@ -59,6 +59,17 @@ PROCESS_TASK = Task(Model(_nothing, _nothing), squared_error, metrics_for(None),
 compiled once for many fits."""
 
 
+class _Scaling(NamedTuple):
+    """The units of a client's outputs."""
+
+    mean: jax.Array
+    sd: jax.Array
+
+    def scaled(self, y: jax.Array) -> jax.Array:
+        """Outputs in these units."""
+        return (y - self.mean) / self.sd
+
+
 class _Walk(NamedTuple):
     """A client on its way: where it is, what it has seen, how many steps it refused."""
 
@@ -93,11 +104,13 @@ class FGPR(Algorithm):
     None is log, and natural where the scaling is that of the theory."""
     personal_noise: bool = False
     """Whether each client keeps its noise to itself: for sensors that differ. An extension of the method."""
+    standardize: bool = False
+    """Whether each client centers and scales its outputs while it computes; predictions are in its units."""
     work: LocalWork = field(default_factory=lambda: LocalWork(steps=0))
 
     name: ClassVar[str] = "fgpr"
     personalized: ClassVar[bool] = True
-    needs: ClassVar[Needs] = Needs(float64=True)
+    needs: ClassVar[Needs] = Needs(float64=True, rows_to_predict=True)
 
     def __post_init__(self) -> None:
         if len(self.start) not in (3, self.kernel.size):
@@ -169,6 +182,7 @@ class FGPR(Algorithm):
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
         x, y, real = _all_rows(data)
+        y = self._scaling(y, real).scaled(y)
         low, high = self._travels(jnp.log(jnp.asarray(self.bounds)))
 
         def step(s: int | jax.Array, walk: _Walk) -> _Walk:
@@ -214,14 +228,26 @@ class FGPR(Algorithm):
     ) -> Predictor:
         params = self._log(self._own(message, memory))
         x, y, real = (part[:CONDITIONED_WHILE_TRAINING] for part in _all_rows(data))
+        own = self._scaling(y, real)
         smooth = self.kernel.covariance(params, x, x) * real[:, None] * real[None, :]
         diagonal = jnp.exp(2 * params[self.kernel.noise]) * real + (1 - real)
         factor, _ = factorize(smooth, diagonal, self.kernel.signal_variance(params) * real)
-        weights = jax.scipy.linalg.cho_solve((factor, True), y * real)
-        return {"params": params, "x": x, "weights": jnp.where(jnp.isfinite(weights), weights, 0.0)}
+        weights = jax.scipy.linalg.cho_solve((factor, True), own.scaled(y) * real)
+        weights = jnp.where(jnp.isfinite(weights), weights, 0.0)
+        return {"params": params, "x": x, "weights": weights, **own._asdict()}
 
     def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
-        return self.kernel.covariance(predictor["params"], x, predictor["x"]) @ predictor["weights"]
+        mean = self.kernel.covariance(predictor["params"], x, predictor["x"]) @ predictor["weights"]
+        return predictor["mean"] + predictor["sd"] * mean
+
+    def _scaling(self, y: jax.Array, real: jax.Array) -> _Scaling:
+        """In which units a client's outputs are while it computes."""
+        if not self.standardize:
+            return _Scaling(jnp.zeros((), y.dtype), jnp.ones((), y.dtype))
+        rows = jnp.maximum(real.sum(), 1.0)
+        mean = (y * real).sum() / rows
+        sd = jnp.sqrt((real * (y - mean) ** 2).sum() / rows)
+        return _Scaling(mean, jnp.where(sd > 0, sd, 1.0))
 
     def _draw(self, key: jax.Array, real: jax.Array) -> jax.Array:
         """Places of the rows of a step: a random subset, real rows first."""

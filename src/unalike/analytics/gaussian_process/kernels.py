@@ -25,6 +25,7 @@ from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Float64s
 from ..serialization import shareable
+from .matern import check_smoothness, correlation_table, slope_table
 
 AnyArray = Any
 """An array of NumPy or JAX."""
@@ -86,6 +87,25 @@ def matern52() -> Part:
     def slope(r2: AnyArray, k: AnyArray) -> AnyArray:
         r = 5**0.5 * _root(r2)
         return 5 / 3 * k * (1 + r) / (1 + r + r * r / 3)
+
+    return Part(correlation, slope)
+
+
+@kernel_registry.add("matern")
+def matern(nu: float = 1.5) -> Part:
+    """Functions of any smoothness: `matern:0.8`; with 0.5, 1.5 and 2.5 they are those of ou, matern32 and
+    matern52, by tables of Bessel functions."""
+    smoothness = check_smoothness(nu)
+    scale = (2 * smoothness) ** 0.5
+
+    def correlation(r2: AnyArray) -> AnyArray:
+        k = correlation_table(smoothness).exp(scale * _root(r2))
+        return _namespace(r2).where(r2 > _TINY, k, 1.0)
+
+    def slope(r2: AnyArray, k: AnyArray) -> AnyArray:
+        found = slope_table(smoothness).exp(scale * _root(r2))
+        # Where functions have no derivative, slopes grow without end near zero; times r^2 they vanish.
+        return found if smoothness > 1 else _namespace(r2).where(r2 > _EQUAL, found, 0.0)
 
     return Part(correlation, slope)
 

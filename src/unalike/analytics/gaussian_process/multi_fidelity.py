@@ -26,6 +26,7 @@ from .benchmark_functions import MultiFidelityProblem
 from .co_kriging import fit_co_kriging
 from .kernels import Kernel
 from .maximum_likelihood import Rows, maximize_likelihood
+from .modular_levels import predict_modular
 from .nonlinear_levels import predict_nonlinear
 from .posterior import Posterior
 from .regression import GaussianProcess
@@ -35,7 +36,8 @@ Levels = Mapping[str, Rows]
 """Rows and outputs of every level by its name, cheapest first."""
 FEDERATED, ALONE, ALONE_BEST = "federated prior", "alone, same steps", "alone, L-BFGS"
 CO_KRIGING, NONLINEAR = "co-kriging", "nonlinear co-kriging (NARGP)"
-METHODS = (FEDERATED, ALONE, ALONE_BEST, CO_KRIGING, NONLINEAR)
+MODULAR = "modular, sparse summaries"
+METHODS = (FEDERATED, ALONE, ALONE_BEST, CO_KRIGING, NONLINEAR, MODULAR)
 POOLS_ROWS = (CO_KRIGING, NONLINEAR)
 
 
@@ -127,6 +129,8 @@ def _predict(
         return fit_co_kriging(kernel, rows).predict(x)
     if method == NONLINEAR:
         return predict_nonlinear(rows, x)
+    if method == MODULAR:
+        return predict_modular(kernel, rows, x)
     if method == ALONE_BEST:
         params = maximize_likelihood(kernel, rows[-1:]).params
     else:

@@ -217,7 +217,7 @@ class GaussianProcess(Estimator):
         """A client's observations at new rows, or the function itself."""
         if client is None:
             raise self.refusal("newcomer")
-        process, x = self.client(client), self._inputs(new)
+        process, x = self.client(client), self.inputs_of(new)
         known: Bools = np.asarray(np.isfinite(x).all(axis=1))
         return process.forecast(x[known], noisy).at(known)
 
@@ -267,7 +267,7 @@ class GaussianProcess(Estimator):
         posterior = Posterior(self._method.kernel, params, x, y, self.conditioning, self.most_rows)
         return ClientProcess(posterior, self._scaled.inputs, own)
 
-    def _inputs(self, new: Any) -> Float64s:
+    def inputs_of(self, new: Any) -> Float64s:
         """New rows in the units that they came in, without the column of ones of a formula."""
         plan = self.given.plan
         if plan is None or not (isinstance(new, Table | Mapping) or hasattr(new, "columns")):

@@ -55,6 +55,7 @@ class PenalizedRounds(ExpectationPropagation):
     """Expectation propagation whose devices sample their coefficients, too."""
 
     ratio: float = 1.0
+    fused: bool = False
     width: int = 1
 
     def keepsake(self) -> dict[str, jax.Array]:
@@ -64,7 +65,9 @@ class PenalizedRounds(ExpectationPropagation):
         self, moments: Moments, noise: jax.Array, cavity: Natural, start: jax.Array, key: jax.Array
     ) -> tuple[Natural, dict[str, jax.Array]]:
         begin = self.site.limit(jnp.stack([start[0], jnp.log(noise)]))
-        found = sample_penalized(moments, Penalty(self.ratio), cavity, begin, key, self.draws, self.burn_in)
+        found = sample_penalized(
+            moments, Penalty(self.ratio, self.fused), cavity, begin, key, self.draws, self.burn_in
+        )
         tilted = natural_of_draws(found[0], self.draws / AUTOCORRELATION)
         kept = found[1][: self.draws // THINNING * THINNING : THINNING]
         return tilted.over(cavity), {"draws": kept}
@@ -89,7 +92,7 @@ class PenalizedRegression(Estimator):
     }
 
     prior: str = "lasso"
-    """lasso, ridge, or elastic-net:RATIO."""
+    """lasso, ridge, elastic-net:RATIO, or fused-lasso:RATIO (neighbors in the order of the formula)."""
     lambda_prior: str = "lognormal"
     """What is believed of the penalty: lognormal, half-cauchy or flat."""
     noise_prior: str = "lognormal"
@@ -135,7 +138,12 @@ class PenalizedRegression(Estimator):
             return ExpectationPropagation(**common, rounds=self.rounds or 15)
         sampling: Keywords = {"draws": self.draws, "burn_in": self.burn_in, "tolerance": 0.0}
         return PenalizedRounds(
-            **common, **sampling, rounds=self.rounds or 4, ratio=penalty.ratio, width=width
+            **common,
+            **sampling,
+            rounds=self.rounds or 4,
+            ratio=penalty.ratio,
+            fused=penalty.fused,
+            width=width,
         )
 
     @property

@@ -4,6 +4,7 @@ Park, Casella, The Bayesian Lasso, 2008, with an additional square term. In turn
 
     1/t_j^2  ~  InverseGaussian( l1 sigma / |theta_j|, l1^2 )
     theta    ~  N( A^-1 X'y, sigma^2 A^-1 ),      A = X'X + diag(1/t^2) + l2 I
+    (fused lasso: 1/w_j^2 of differences d_j likewise, and D' diag(1/w^2) D in place of l2 I)
     log lam, log sigma^2:   one random-walk Metropolis move each, on the density given theta times the cavity
 """
 
@@ -46,16 +47,29 @@ def draw_coefficients(
 ) -> jax.Array:
     """A Gibbs step of the coefficients, by way of the scales of the lasso."""
     lam, variance = jnp.exp(phi)
-    l1, l2 = penalty.rates(lam)
     first, second = jax.random.split(key)
-    diagonal = l2 * jnp.ones_like(theta)
-    if penalty.ratio > 0:
-        mean = l1 * jnp.sqrt(variance) / jnp.maximum(jnp.abs(theta), 1e-10)
-        diagonal += jnp.clip(draw_inverse_gaussian(first, mean, l1**2), 1e-10, 1e12)
-    factor = jnp.linalg.cholesky(moments.gram + jnp.diag(diagonal))
+    shrinkage = draw_shrinkage(first, penalty, theta / jnp.sqrt(variance), lam)
+    factor = jnp.linalg.cholesky(moments.gram + shrinkage)
     center = cho_solve((factor, True), moments.cross)
     white = jax.random.normal(second, theta.shape, theta.dtype)
     return center + jnp.sqrt(variance) * solve_triangular(factor.T, white, lower=False)
+
+
+def draw_shrinkage(key: jax.Array, penalty: Penalty, u: jax.Array, lam: jax.Array) -> jax.Array:
+    """The precision matrix of the prior given drawn scales, for coefficients over sigma."""
+    l1, l2 = penalty.rates(lam)
+
+    def precisions(key: jax.Array, values: jax.Array, rate: jax.Array) -> jax.Array:
+        mean = rate / jnp.maximum(jnp.abs(values), 1e-10)
+        return jnp.clip(draw_inverse_gaussian(key, mean, rate**2), 1e-10, 1e12)
+
+    if not penalty.fused:
+        diagonal = l2 * jnp.ones_like(u)
+        return jnp.diag(diagonal + precisions(key, u, l1) if penalty.ratio > 0 else diagonal)
+    own, between = jax.random.split(key)
+    differences = jnp.diff(jnp.eye(len(u), dtype=u.dtype), axis=0)
+    joint = differences.T @ (precisions(between, jnp.diff(u), l2)[:, None] * differences)
+    return jnp.diag(precisions(own, u, l1)) + joint
 
 
 def log_density_of_phi(
@@ -63,10 +77,9 @@ def log_density_of_phi(
 ) -> jax.Array:
     """Of (log lam, log sigma^2) given the coefficients, up to a constant."""
     lam, variance = jnp.exp(phi)
-    l1, l2 = penalty.rates(lam)
     residual = moments.square - 2 * theta @ moments.cross + theta @ moments.gram @ theta
     fit = -0.5 * moments.rows * phi[1] - jnp.maximum(residual, 0) / (2 * variance)
-    size = l1 * jnp.abs(theta).sum() / jnp.sqrt(variance) + l2 * theta @ theta / (2 * variance)
+    size = penalty.size(theta / jnp.sqrt(variance), lam)
     return fit - theta.size * (0.5 * phi[1] + penalty.log_constant(lam)) - size + cavity.log_density(phi)
 
 

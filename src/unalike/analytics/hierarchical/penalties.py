@@ -5,7 +5,13 @@ With u = theta / sigma, a penalty is the density
     p(theta | lam, sigma) = exp( -l1 |u| - l2 u^2 / 2 ) / (sigma Z),    l1 = ratio lam,  l2 = (1 - ratio) lam
 
 so that ratio 1 is the lasso (Park, Casella, The Bayesian Lasso, 2008), 0 the ridge N(0, sigma^2 / lam), and
-between them the elastic net, whose constant Z has the normal distribution function in it.
+between them the elastic net, whose constant Z has the normal distribution function in it. The fused lasso has
+differences of neighboring coefficients in place of squares (Kyung, Gill, Ghosh and Casella, Penalized
+Regression, Standard Errors, and Bayesian Lassos, 2010),
+
+    p(theta | lam, sigma) = exp( -l1 sum_j |u_j| - l2 sum_j |u_(j+1) - u_j| ) / (sigma^d Z),   Z = c / lam^d
+
+with a number c that depends on ratio and d alone.
 """
 
 from __future__ import annotations
@@ -30,18 +36,28 @@ class Penalty:
     """How much of the penalty is on absolute values."""
 
     ratio: float
+    fused: bool = False
+    """Whether the rest is on differences of neighbors, not on squares."""
 
     def rates(self, lam: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The weights of |u| and of u^2 / 2."""
+        """The weights of |u| and of u^2 / 2, or of |u - its neighbor|."""
         return self.ratio * lam, (1 - self.ratio) * lam
 
+    def size(self, u: jax.Array, lam: jax.Array) -> jax.Array:
+        """Minus the logarithm of the density of coefficients over sigma, but for its constant."""
+        l1, l2 = self.rates(lam)
+        rest = jnp.abs(jnp.diff(u)).sum() if self.fused else u @ u / 2
+        return l1 * jnp.abs(u).sum() + l2 * rest
+
     def log_constant(self, lam: jax.Array) -> jax.Array:
-        """The logarithm of Z.
+        """The logarithm of Z for each coefficient; for the fused lasso, but for a constant.
 
         >>> round(float(Penalty(1.0).log_constant(jnp.asarray(2.0))), 6)  # the integral of e^(-2|u|) is 1
         0.0
         """
         l1, l2 = self.rates(lam)
+        if self.fused:
+            return -jnp.log(lam)
         if self.ratio == 1:
             return math.log(2) - jnp.log(l1)
         gauss = 0.5 * jnp.log(2 * jnp.pi / l2)
@@ -68,6 +84,15 @@ def elastic_net(ratio: float = 0.5) -> Penalty:
     if not 0 <= ratio <= 1:
         raise ConfigError(f"the ratio of an elastic net must be between 0 and 1, but is {ratio}.")
     return Penalty(float(ratio))
+
+
+@penalty_registry.add("fused-lasso")
+def fused_lasso(ratio: float = 0.5) -> Penalty:
+    """Sparse coefficients that are often equal to their neighbors, in the order of the formula; the ratio is
+    the part that shrinks them to zero: `fused-lasso:0.2`."""
+    if not 0 < ratio < 1:
+        raise ConfigError(f"the ratio of a fused lasso must be above 0 and below 1, but is {ratio}.")
+    return Penalty(float(ratio), fused=True)
 
 
 class HyperPrior(NamedTuple):

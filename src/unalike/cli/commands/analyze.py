@@ -25,6 +25,28 @@ def analyze(
     settings: list[str] = typer.Option([], "--set", help="Setting of the analysis.", metavar="NAME=VALUE"),
     gaps: Literal["drop", "refuse"] = typer.Option("drop", help="What to do with rows that have gaps."),
     level: float = typer.Option(0.95, help="Level of intervals."),
+    held_out: float | None = typer.Option(
+        None, help="Leave this share of every client's rows out of the fit, and print errors on them."
+    ),
+    contrast: list[str] = typer.Option(
+        [], help="Contrast of coefficients to test, such as 'age - 2*bmi'; may be repeated."
+    ),
+    client: str | None = typer.Option(
+        None, help="The client of --contrast and --predict.", show_default="all, or a new one"
+    ),
+    against: str | None = typer.Option(None, help="With --contrast and --client: subtract this client's."),
+    new_device: Path | None = typer.Option(
+        None, help="Rows of a client that joins now (.csv, .parquet), with responses; hm2 and gp."
+    ),
+    predict: Path | None = typer.Option(
+        None, help="Rows to predict (.csv, .parquet), for --client, --new-device or a client nobody has met."
+    ),
+    levels: str | None = typer.Option(
+        None, help="With gp: column that says which level of fidelity a row of --data is."
+    ),
+    highest: str | None = typer.Option(
+        None, help="With --levels: the highest level.", show_default="the one with the fewest rows"
+    ),
     engine: str = typer.Option("local", help="Where it runs (`unalike list engines`)."),
     out: Path | None = typer.Option(None, help="Run folder, with summary, figures and a page."),
     resume: bool = typer.Option(False, "--resume", help="Resume an interrupted analysis in --out."),
@@ -39,27 +61,32 @@ def analyze(
     if resume and out is None:
         raise ConfigError("--resume goes on with the folder that --out names; name it.")
     from ...analytics.analyses import choose_analysis, fit_analysis
+    from .analyze_results import Asked
 
     name, words = choose_analysis(formula, model)
-    tables = load_clients(data, client_column)
+    asked = Asked(*(held_out, tuple(contrast), client, against, new_device, predict, levels, highest, level))
+    asked.check(name, client_column)
+    tables = asked.split(load_clients(data, levels or client_column))
     given = parse_settings(settings)
     with LiveRounds(quiet or json, "analyzing") as observer:
         fitted: Any = fit_analysis(
             tables, words, name, given, gaps, engine=engine, out=out, resume=resume, observer=observer
         )
+    more = asked.answer(fitted)
     page = None
     if out is not None:
         from ...report.analysis_report import write_analysis
 
         page = write_analysis(
-            out, fitted, {"data": data, "analysis": name, "formula": words, "gaps": gaps, **given}
+            out, fitted, {"data": data, "analysis": name, "formula": words, "gaps": gaps, **given}, more
         )
     if json:
-        from ...report.analysis_report import analysis_numbers
+        from ...report.analysis_report import analysis_numbers, table_numbers
 
-        print_json({"analysis": name, "formula": words, **analysis_numbers(fitted)})
+        found = {"tables": [table_numbers(table) for table in more]} if more else {}
+        print_json({"analysis": name, "formula": words, **analysis_numbers(fitted), **found})
         return
-    summary = fitted.full_summary(level)
+    summary = fitted.full_summary(level).with_tables(more)
     print_aligned(summary.as_latex() if latex else summary.as_text())
     if page is not None:
         print_aligned(f"\nPage with figures: {page}")

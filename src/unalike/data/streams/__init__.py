@@ -3,6 +3,7 @@
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
 from .changes import Change, change_registry
+from .changing_mixture import ChangingMixture
 from .clocked_stream import ClockedStream
 from .drift_detectors import detector_registry
 from .drift_injection import Drift, drift_registry
@@ -24,6 +25,7 @@ __all__ = [
     "Balanced",
     "Bursts",
     "Change",
+    "ChangingMixture",
     "ClockedStream",
     "Drift",
     "GivenImportance",

@@ -11,6 +11,7 @@ room for them; the others receive theirs as the process says.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +21,18 @@ from ...errors import ConfigError
 from ...typing import Array, Bools, Int64s
 from ..historical_split import count_historical
 
+if TYPE_CHECKING:
+    from .changing_mixture import ChangingMixture
+
 MOST_ROWS = 10**9
 """Rows that can arrive in a round, at most."""
 
 
 class Arrivals:
     """How many of its rows each client has received; a process says :meth:`sent`."""
+
+    mixture: ChangingMixture | None = None
+    """Of which populations the rows of a round are, where that changes; else they come in a random order."""
 
     def __init__(self, historical: float = 0) -> None:
         if not (0 <= historical < 1 or float(historical).is_integer()):

@@ -86,14 +86,24 @@ class MemoryStream(Stream):
         self._labels = train.y if self.memory.needs_labels else None
         if self.memory.needs_labels and federation.classes is None:
             raise ConfigError("a balanced memory needs one class per row; use reservoir instead.")
-        self._order = np.arange(len(train.y)) if self.ordered else shuffled_rows(train, seed)
         self.arrivals.begin(train.sizes, seed)
+        self._order = self._arrival_order(federation, seed, rounds)
         self.memory.begin(seed)
         if self.drift is not None:
             self.drift.begin(federation, self.arrivals, seed, rounds)
         self._own = federation.importance
         self._weigh()
         self._last: tuple[int, _Now] | None = None
+
+    def _arrival_order(self, federation: Federation, seed: int, rounds: int | None) -> Int64s:
+        """All rows, client by client in the order in which they arrive."""
+        mixture = self.arrivals.mixture
+        if mixture is None:
+            train = federation.train
+            return np.arange(len(train.y)) if self.ordered else shuffled_rows(train, seed)
+        if self.ordered:
+            raise ConfigError("rows of a changing mixture have an order of their own; leave out ordered.")
+        return mixture.order(federation, self.arrivals, seed, rounds)
 
     def _weigh(self) -> None:
         self.weights.begin(

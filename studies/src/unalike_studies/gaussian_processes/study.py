@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from ..shared.documents import YUE
 from ..study import Claim, places_in, scale_down, study_registry
+from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .applications import application_claims
 from .levels import level_claims
 from .real_files import file_claims
+from .small_claims import small_claims
 from .theory import theory_claims
 from .training import training_claims
 
 
 @study_registry.add("gaussian-processes")
 def gaussian_processes(quick: bool = False) -> list[Claim]:
-    """Federated Gaussian processes: recovery, levels of fidelity, engines and robots (G1 to G14)."""
-    parts = (theory_claims, training_claims, level_claims, application_claims, file_claims)
+    """Federated Gaussian processes: recovery, levels of fidelity, engines and robots (G1 to G18)."""
+    parts = (theory_claims, small_claims, training_claims, level_claims, application_claims, file_claims)
     return [claim for part in parts for claim in part(quick)]
 
 

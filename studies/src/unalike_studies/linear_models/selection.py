@@ -11,8 +11,8 @@ from unalike.analytics.hierarchical.baselines import ols_each
 from unalike.analytics.hierarchical.prediction import mean_rmse, predict_each
 from unalike.typing import Float64s, Int64s
 
-from ..study import Claim, average, matches
-from .data import TABLE_3_2, selection_case
+from ..study import Claim, at_most, average, matches
+from .data import TABLE_3_2, selection_case, with_noise
 
 TABLE = "Table 3.2"
 
@@ -45,6 +45,22 @@ def selection_claims(quick: bool) -> Iterator[Claim]:
             "LM12", f"table 3.2, case {case}: correct inclusion", float(correct.mean()), published[1], 0.02,
             hard=False, place=TABLE, note="signals are 30 to 60 times the noise: every one of them is found",
         )  # fmt: skip
+
+
+def fused_claims() -> Iterator[Claim]:
+    """LM17: coefficients in blocks, as in case III of table 3.2, with noise of standard deviation 2."""
+    truth, sizes = np.repeat([3.0, 0.0, 3.0], 10), np.full(20, 40)
+    ratios = []
+    for seed in range(3):
+        design = with_noise(np.tile(truth, (len(sizes), 1)), sizes, 2.0, 100, 0.0, seed)
+        fused, plain = (
+            PenalizedRegression(prior=prior, draws=600, burn_in=200).fit(design, seed=seed).rmse()
+            for prior in ("fused-lasso:0.2", "lasso")
+        )
+        ratios.append(fused / plain)
+    words = f"{len(truth)} coefficients in three blocks: A-RMSE of the fused lasso over the lasso"
+    note = "the text names the fused lasso and prints no number for it"
+    yield at_most("LM17", words, ratios, 0.9, note=note)
 
 
 def _measure(case: str, seed: int) -> tuple[float, ...]:

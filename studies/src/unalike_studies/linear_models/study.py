@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..shared.documents import YUE
 from ..study import Claim, places_in, scale_down, study_registry
 from .engines import engine_claims
+from .script_readings import script_claims
 from .students import student_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -17,11 +18,12 @@ from .training import training_claims
 
 @study_registry.add("linear-models")
 def linear_models(quick: bool = False) -> list[Claim]:
-    """HM1, HM2 by expectation propagation, and penalized regression (LM1 to LM14)."""
+    """HM1, HM2 by expectation propagation, and penalized regression (LM1 to LM17)."""
     return [
         *theory_claims(quick),
         *training_claims(quick),
         *engine_claims(quick),
+        *script_claims(quick),
         *student_claims(quick),
     ]
 

@@ -24,10 +24,10 @@ from unalike.core.random import generator
 from unalike.data import Federation
 from unalike.data.streams import HeldSteps, Selection, Stream
 from unalike.models import Task
+from unalike.theory.mixtures.regret import regret_curve, regret_slope
 from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import ClientIds, Float64s, Memory, PyTree, State
-from unalike_studies.theory.mixtures.online_regret import regret_curve, regret_slope
 
 ALPHA = 0.1
 """Of the Dirichlet law of true weights: nearly one component per client and step."""
@@ -92,8 +92,8 @@ def near_start(means: Float64s, seed: int, part: float = 1 / 16) -> Float64s:
 
 
 def preset(world: World, **options: Any) -> GaussianFemOMD:
-    """FEM-OMD as published, with as many exchanges as rows allow, up to five, and no guard."""
-    chosen = {"components": world.components, "em_steps": min(5, world.rows), "split": True, "min_mass": 0.0}
+    """FEM-OMD as published, with as many exchanges as rows allow, up to five, and the pilot's floor."""
+    chosen = {"components": world.components, "em_steps": min(5, world.rows), "floor": 1e-3}
     return GaussianFemOMD(**{**chosen, **options})
 
 

@@ -22,6 +22,7 @@ from unalike.algorithms import GaussianFemOMD
 from unalike.algorithms.shared.gaussian_mixture import draw_mixture_rows, gaussian_task
 from unalike.algorithms.shared.mirror_descent import mirror_rate, mirror_step, mixture_gradient
 from unalike.core.random import generator
+from unalike.theory.mixtures.em_conditions import gradient_error_bound
 from unalike.typing import Float64s, Memory, State
 from unalike_studies.theory.mixtures.em_oracle import Custom, MixtureProblem
 from unalike_studies.theory.mixtures.online_regret import (
@@ -53,6 +54,7 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     yield from separation_claims(seeds)
     yield from regret_claims(quick)
     yield from distance_claims(seeds)
+    yield from gradient_error_claims(quick)
     yield from loop_claims()
 
 
@@ -84,7 +86,7 @@ def _draw(seed: int) -> tuple[Float64s, Float64s]:
 def _exchange(rows: Float64s, start: Float64s) -> tuple[Float64s, Float64s]:
     """The method's own exchanges of one step, in double precision."""
     algorithm = GaussianFemOMD(
-        components=COMPONENTS, em_steps=EXCHANGES, min_mass=0, outer="last", gradient="data"
+        components=COMPONENTS, em_steps=EXCHANGES, split=False, outer="last", gradient="data"
     )
     with jax.enable_x64(True):
         task, state = gaussian_task(DIMENSION), algorithm.start([jnp.asarray(mean) for mean in start])
@@ -240,6 +242,47 @@ def distance_claims(seeds: range) -> Iterator[Claim]:
     yield at_most("M5", "total variation against 2 Phi(|a - b| / 2) - 1", variations, 1e-6)
     yield at_most("M5", "total variation less |a - b| / 2", halves, 0)
     yield at_most("M5", "total variation of mixtures less its bound", mixtures, 0)
+
+
+# M14: the error of the gradient ----------------------------------------------------------------------------
+
+
+def gradient_error_claims(quick: bool) -> Iterator[Claim]:
+    """(4.43), by quadrature on a line, with components that are far apart and with some that are not."""
+    for distance, words in ((30.0, "30 apart"), (1.0, "drawn 1 apart")):
+        found = [_gradient_error(seed, distance) for seed in range(50 if quick else 300)]
+        worst = [error / bound for error, bound in found]
+        yield at_most(
+            "M14",
+            f"largest error of the mixture weights' gradient over its bound, means {words}",
+            worst,
+            1,
+            published="at most the bound",
+            place="Theorem 4.4.4, equation (4.43)",
+        )
+
+
+def _gradient_error(seed: int, distance: float) -> tuple[float, float]:
+    """pi_j |grad_j - approx_j| at its largest, and its bound, for random means, errors and weights."""
+    rng = generator(seed, "online gradient error")
+    m = int(rng.integers(2, 5))
+    truth = distance * (np.arange(m) if distance > 10 else rng.normal(size=m))
+    means = truth + rng.choice([0.01, 0.1, 0.5]) * rng.normal(size=m)
+    weights, other, played = rng.dirichlet(np.ones(m), 3)
+    estimate = rng.choice([0.0, 0.1, 1.0]) * (other - weights) + weights
+    z = np.linspace(truth.min() - 12, truth.max() + 12, 24_001)
+    exact, approximate = (
+        _expected_gradient(z, norm.pdf(z[:, None], at), of, played)
+        for at, of in ((truth, weights), (means, estimate))
+    )
+    error = float((played * np.abs(exact - approximate)).max())
+    return error, gradient_error_bound(means[:, None], truth[:, None], estimate, weights)
+
+
+def _expected_gradient(z: Float64s, densities: Float64s, weights: Float64s, played: Float64s) -> Float64s:
+    """-E[P_j(Z) / sum_l played_l P_l(Z)] with Z of the mixture with `weights`."""
+    ratios = densities / np.maximum(densities @ played, 1e-300)[:, None]
+    return -(densities @ weights * (z[1] - z[0])) @ ratios
 
 
 # The game and the loop ------------------------------------------------------------------------------------

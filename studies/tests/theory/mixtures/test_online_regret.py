@@ -16,23 +16,8 @@ from unalike_studies.theory.mixtures.online_regret import (
     printed_bound,
     published_rate,
     regret_bound,
-    regret_curve,
-    regret_slope,
     variation_bound,
 )
-
-
-@pytest.mark.parametrize("power", [0.5, 0.8, 1.0])
-def test_the_slope_is_the_power_of_time(power):
-    assert regret_slope(3 * np.arange(1, 401) ** power) == pytest.approx(power)
-
-
-def test_a_regret_that_is_not_positive_has_no_slope():
-    assert np.isnan(regret_slope(np.linspace(-1, 1, 40)))
-
-
-def test_the_curve_adds_up_differences():
-    np.testing.assert_allclose(regret_curve(np.array([1.0, 2, 3]), np.ones(3)), [0, 1, 3])
 
 
 def test_exponentiated_gradient_by_hand():

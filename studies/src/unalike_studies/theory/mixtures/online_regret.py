@@ -2,9 +2,9 @@
 
 A client commits to theta_t before step t, and is judged against the best that it could have played always:
 
-    R_T  =  sum_t loss_t(theta_t)  -  min_theta sum_t loss_t(theta);      slope  =  log(R_T / R_{T/4}) / log 4
+    R_T  =  sum_t loss_t(theta_t)  -  min_theta sum_t loss_t(theta)
 
-which is about 1/2 for regret like sqrt(T) and 1 for a linear one. For linear losses with |g| <= G on the
+(its curve and slope are in :mod:`unalike.theory.mixtures.regret`). For linear losses with |g| <= G on the
 simplex of m weights, exponentiated gradient from equal weights has (Marfoq's doctoral thesis, 2023, section
 4.4, corrected)
 
@@ -23,25 +23,6 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from unalike.typing import Float64s
-
-
-def regret_curve(played: Float64s, fixed: Float64s) -> Float64s:
-    """R_1, R_2, ... from the losses of each step, played and of a fixed rival.
-
-    >>> regret_curve(np.array([2.0, 1.0]), np.array([1.0, 1.5])).tolist()
-    [1.0, 0.5]
-    """
-    return np.cumsum(np.asarray(played, np.float64) - fixed)
-
-
-def regret_slope(curve: Float64s, factor: int = 4) -> float:
-    """The exponent of T between T / 4 and T; NaN where the regret is not positive at both ends.
-
-    >>> round(regret_slope(np.sqrt(np.arange(1, 401))), 6)
-    0.5
-    """
-    first, last = float(curve[len(curve) // factor - 1]), float(curve[-1])
-    return math.log(last / first) / math.log(factor) if min(first, last) > 0 else math.nan
 
 
 def best_fixed_weights(log_densities: Float64s, steps: int = 500) -> Float64s:
