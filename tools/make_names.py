@@ -124,7 +124,7 @@ def listed_registries(module: Module) -> Iterator[Kind]:
             case ast.AnnAssign(
                 target=ast.Name(id=variable),
                 value=ast.Call(
-                    func=ast.Name(id="Registry"),
+                    func=ast.Name(id="Registry" | "ModelRegistry"),
                     args=[ast.Constant(value=str(word)), ast.Constant(value=str(listed))],
                 ),
             ):

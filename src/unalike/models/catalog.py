@@ -48,4 +48,4 @@ def _reuse_equal(make: Maker) -> Maker:
     return cast("Maker", made)
 
 
-model_registry = ModelRegistry("model", "models")
+model_registry: Registry[Model] = ModelRegistry("model", "models")
