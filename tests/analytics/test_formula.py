@@ -74,8 +74,8 @@ def test_gaps_and_words_that_nobody_agreed_on_are_dropped_and_counted_or_refused
     assert dropped == {"a": 1}
     held_back = Plan("y ~ sex", {"sex": ("f", "m")}, {}, ("Intercept", "sex[T.m]"))
     assert matrix_of(tables["b"], held_back).dropped == 1
-    with pytest.raises(DataError, match="client 'a': 2 rows have gaps"):
-        design_by_formula(tables, "y ~ sex", gaps="refuse")
+    with pytest.raises(DataError, match="client 'a': 2 rows have missing values"):
+        design_by_formula(tables, "y ~ sex", missing="refuse")
 
 
 def test_a_response_of_two_words_is_no_and_yes():

@@ -34,7 +34,7 @@ def test_a_client_that_never_measured_a_column_is_named_and_changes_nothing(mode
     for text in (str(fitted.summary()), fitted.summary().as_latex(), fitted.summary().as_html()):
         assert "Taking part: basel, bern. NOT taking part: chur (column" in text
         assert "has no value in any row" in text
-    with pytest.raises(DataError, match="no client has a row without gaps"):
+    with pytest.raises(DataError, match="no client has a row without missing values"):
         model().fit({"chur": TABLES["chur"]}, formula)
 
 

@@ -131,11 +131,13 @@ def test_rows_of_one_table_can_be_dealt(tmp_path, frame):
 def test_gaps_are_filled_dropped_or_refused(frame):
     how = {"label": "ill", "client_column": "site", "test_fraction": 0}
     assert len(load(frame, **how).train.y) == 11
-    dropped = load(frame, gaps="drop", **how)
+    dropped = load(frame, missing="drop", **how)
     assert len(dropped.train.y) == 8
-    assert "dropped 3 rows with gaps (a 2, b 1)" in dropped.description
-    with pytest.raises(DataError, match=r"client 'a' has 2 rows with gaps, such as row 3 in column 'age'"):
-        load(frame, gaps="refuse", **how)
+    assert "dropped 3 rows with missing values (a 2, b 1)" in dropped.description
+    with pytest.raises(
+        DataError, match=r"client 'a' has 2 rows with missing values, such as row 3 in column 'age'"
+    ):
+        load(frame, missing="refuse", **how)
 
 
 def test_a_saved_federation_remembers_its_preparation(tmp_path, frame):
@@ -157,7 +159,7 @@ def test_moderate_numbers_are_not_touched(tmp_path):
         ({}, {"client_column": "place"}, "no column 'place'"),
         ({}, {"label": "diagnosis"}, "no column 'diagnosis'"),
         ({}, {"drop": "agee"}, "did you mean 'age'"),
-        ({}, {"gaps": "ignore"}, "unknown way with gaps 'ignore'"),
+        ({}, {"missing": "ignore"}, "unknown way with missing values 'ignore'"),
         ({"ill": ["yes", None] * 5 + ["no"]}, {}, "empty label in row"),
         ({"site": ["a", None] * 5 + ["b"]}, {}, "does not say whose row 2 is"),
         ({"age": [float("inf")] + [50.0] * 10}, {}, "client 'a': a column has an infinite number"),
@@ -280,12 +282,12 @@ def test_partitions_have_the_names_that_rows_had_and_say_what_is_missing(frame):
 def test_parts_of_a_data_set_stay_parts_and_are_no_clients(frame):
     odd, even = frame.iloc[1::2], frame.iloc[::2]
     given = {"train": odd, "test": even[[*reversed(frame.columns)]]}
-    made = load(given, label="ill", client_column="site", gaps="drop")
+    made = load(given, label="ill", client_column="site", missing="drop")
     whole = [len(part.dropna(subset="age").query("sex != ''")) for part in (odd, even)]
     assert [len(made.train.y), len(made.validation.y), len(made.test.y)] == [whole[0], 0, whole[1]]
     assert (
         made.preparation
-        == load(odd, label="ill", client_column="site", gaps="drop", test_fraction=0).preparation
+        == load(odd, label="ill", client_column="site", missing="drop", test_fraction=0).preparation
     )
     with pytest.raises(DataError, match="train and test are parts of a data set"):
         load(given, label="ill")

@@ -39,7 +39,7 @@ def test_the_others_keep_their_cut():
 def test_columns_that_need_no_coding_any_more_have_none():
     tables = {"a": {"x": [1.0, 2.0], "ill": [0, 1]}, "b": {"x": [1e9, None], "ill": [1, 0]}}
     assert made(tables).preparation is not None
-    assert made(tables, without=["b"], gaps="drop").preparation is None
+    assert made(tables, without=["b"], missing="drop").preparation is None
 
 
 def test_numbers_as_labels_end_at_the_largest_of_the_others():

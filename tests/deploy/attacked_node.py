@@ -38,8 +38,8 @@ def ask(node, kind, arrays=None, **words):
 
 
 def plan_of(formula, terms, **changes):
-    given = {"words": {}, "moments": {}, "varying": (), "gaps": "drop", **changes}
-    return Plan(formula, given["words"], given["moments"], terms, given["varying"], given["gaps"])
+    given = {"words": {}, "moments": {}, "varying": (), "missing": "drop", **changes}
+    return Plan(formula, given["words"], given["moments"], terms, given["varying"], given["missing"])
 
 
 def agree(node, plan):

@@ -154,5 +154,7 @@ def test_every_setting_that_holds_a_name_offers_it_taken_apart():
 def test_keys_and_names_of_older_files_are_read_with_a_warning():
     with pytest.warns(DeprecationWarning, match="behaviour is deprecated since 0.2; use behavior"):
         assert make_experiment({"behaviour": "sign-flip"}).behavior == "sign-flip"
+    with pytest.warns(DeprecationWarning, match="gaps is deprecated since 0.2; use missing"):
+        assert make_experiment({"gaps": "drop"}).missing == "drop"
     with pytest.warns(DeprecationWarning, match="use centered-clipping"):
         assert make_experiment({"aggregator": "centred-clipping:1"}).aggregator == "centered-clipping:1"

@@ -213,7 +213,7 @@ CASES = {
     "checkpoint_every": ({"checkpoint_every": 2}, {}),
 }
 """For each setting: an experiment, and what a Python user gives instead of the words of the same name."""
-OF_TABLES = ("label", "client_column", "drop", "keep_columns", "prepare", "gaps", "groups")
+OF_TABLES = ("label", "client_column", "drop", "keep_columns", "prepare", "missing", "groups")
 """Settings of tables, which both doors hand to the same `load`, or to `with_groups`."""
 ELSEWHERE = {
     "unlearning": "forgetting needs a run folder with its settings; tests/experiments/test_forget.py",

@@ -15,7 +15,7 @@ from ..errors import ConfigError
 from ..typing import Config
 from .estimator import Estimator, analysis_registry
 from .formula import parse_formula
-from .model_matrix import Gaps
+from .model_matrix import MissingValues
 
 _NAMED = re.compile(r"\s*(?P<name>[A-Za-z][\w-]*)\s*:(?=[^~]*~)")
 
@@ -45,10 +45,10 @@ def fit_analysis(
     text: str,
     name: str | None = None,
     settings: Config | None = None,
-    gaps: Gaps = "drop",
+    missing: MissingValues = "drop",
     **training: Any,
 ) -> Estimator:
     """Fit what such words say to tables that are here."""
     chosen, formula = choose_analysis(text, name)
     made = analysis_registry.make(chosen).set_params(**(settings or {}))
-    return made.fit(tables, formula, gaps, **training)
+    return made.fit(tables, formula, missing, **training)

@@ -23,7 +23,7 @@ from ..typing import Document, Fields, Float64s
 from .forecast import Forecast, r_squared
 from .formula import parse_formula
 from .inputs import EstimatorInput
-from .model_matrix import Gaps
+from .model_matrix import MissingValues
 from .summary import Summary
 
 if TYPE_CHECKING:
@@ -53,13 +53,15 @@ class Estimator:
     refuses: ClassVar[Mapping[str, str]] = {}
     """What it cannot give (of `MAY_BE_REFUSED`), and why."""
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Estimate the parameters.
 
         Args:
             data: Tables by client, a federation, or a design.
             formula: What explains what, such as `y ~ age + C(sex)`; tables need one.
-            gaps: Whether rows with missing values are dropped or refused.
+            missing: Whether rows with missing values are dropped or refused.
             **training: What :func:`unalike.train` takes: `engine`, `seed`, `out`, `resume`, `observer`.
         """
         raise NotImplementedError

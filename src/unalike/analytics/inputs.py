@@ -13,7 +13,7 @@ from ..data.tables import Table, tables_of
 from ..errors import ConfigError, DataError
 from ..typing import Float64s
 from .design import Design
-from .model_matrix import GAPS, Gaps, Plan, design_by_formula, predictors_of, why_no_rows
+from .model_matrix import MISSING, MissingValues, Plan, design_by_formula, predictors_of, why_no_rows
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class EstimatorInput:
 
 
 def as_given(
-    data: Any, formula: str | None = None, gaps: Gaps = "drop", intercept: bool = True
+    data: Any, formula: str | None = None, missing: MissingValues = "drop", intercept: bool = True
 ) -> EstimatorInput:
     """What an estimator is fitted to, from whatever people have."""
     if isinstance(data, EstimatorInput):
         return data
-    if gaps not in GAPS:
-        raise ConfigError(f"gaps are dropped or refused (gaps='drop' or 'refuse'), not {gaps!r}.")
+    if missing not in MISSING:
+        raise ConfigError(f"missing must be 'drop' or 'refuse', got {missing!r}.")
     if isinstance(data, Design | Federation) and formula is None:
         design = data if isinstance(data, Design) else Design.of(data, intercept)
         check_finite(design)
@@ -90,7 +90,7 @@ def as_given(
     if formula is None:
         raise ConfigError("tables need a formula, such as 'y ~ age + C(sex)'.")
     tables = tables_of(data)
-    planned = design_by_formula(tables, formula, gaps)
+    planned = design_by_formula(tables, formula, missing)
     there = set(planned.design.federation.names or ())
     absent = {name: why_no_rows(table, planned.plan) for name, table in tables.items() if name not in there}
     dropped = {name: count for name, count in planned.dropped.items() if name in there}
@@ -98,12 +98,14 @@ def as_given(
 
 
 def check_finite(design: Design) -> None:
-    """Raise where a row has a gap or an infinity, with the client's name."""
+    """Raise where a row has a missing value or an infinity, with the client's name."""
     split = design.federation.train
     wrong = ~(np.isfinite(split.x).all(axis=1) & np.isfinite(split.y))
     if wrong.any():
         client = design.federation.name(int(split.owners[wrong.argmax()]))
-        raise DataError(f"client {client!r} has {wrong.sum()} rows with gaps; drop or fill them first.")
+        raise DataError(
+            f"client {client!r} has {wrong.sum()} rows with missing values; drop or fill them first."
+        )
 
 
 def _require_plan(plan: Plan | None) -> Plan:

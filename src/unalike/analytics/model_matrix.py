@@ -23,8 +23,8 @@ from .formula import parse_formula, read_terms
 from .statistics import LocalNodes, Nodes, agree_on_columns, ask_moments
 from .statistics.answers import words_in
 
-Gaps = Literal["drop", "refuse"]
-GAPS = ("drop", "refuse")
+MissingValues = Literal["drop", "refuse"]
+MISSING = ("drop", "refuse")
 MOST_COLUMNS = 10_000
 _NO_RESPONSE = "no_response_of_new_rows"
 
@@ -39,7 +39,7 @@ class Plan:
     terms: tuple[str, ...]
     varying: tuple[str, ...] = ()
     """The terms whose coefficients differ between clients."""
-    gaps: Gaps = "drop"
+    missing: MissingValues = "drop"
 
     def write(self) -> Document:
         """For JSON."""
@@ -52,10 +52,10 @@ class Plan:
             words = {str(name): tuple(str(w) for w in found) for name, found in given["words"].items()}
             moments = {str(name): (float(mean), float(std)) for name, (mean, std) in given["moments"].items()}
             terms, varying = (tuple(str(term) for term in given[which]) for which in ("terms", "varying"))
-            plan = cls(str(given["formula"]), words, moments, terms, varying, given["gaps"])
+            plan = cls(str(given["formula"]), words, moments, terms, varying, given["missing"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"the plan of an analysis cannot be read ({error!r}).") from None
-        if plan.gaps not in GAPS or len(plan.terms) > MOST_COLUMNS:
+        if plan.missing not in MISSING or len(plan.terms) > MOST_COLUMNS:
             raise DataError("the plan of an analysis asks for something impossible.")
         return plan
 
@@ -66,14 +66,14 @@ class Matrix(NamedTuple):
     x: Float64s
     y: Float64s
     dropped: int
-    """Rows that were left out because of a gap."""
+    """Rows that were left out because of a missing value."""
 
 
-def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
+def plan_design(nodes: Nodes, text: str, missing: MissingValues = "drop") -> Plan:
     """Agree with all nodes on what a formula means."""
     formula = parse_formula(text)
-    if gaps not in GAPS:
-        raise ConfigError(f"gaps are dropped or refused, not {gaps!r}.")
+    if missing not in MISSING:
+        raise ConfigError(f"missing must be 'drop' or 'refuse', got {missing!r}.")
     agreed = agree_on_columns(nodes, sorted(formula.columns), sorted(formula.factors))
     words = {name: tuple(found) for name, found in agreed.words.items()}
     for name, known in words.items():
@@ -85,15 +85,15 @@ def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
     moments = ask_moments(nodes, sorted(formula.standardized))
     pairs = zip(moments.mean.tolist(), moments.std.tolist(), strict=True)
     known_moments = dict(zip(moments.names, pairs, strict=True))
-    plan = Plan(text, words, known_moments, (), (), gaps)
+    plan = Plan(text, words, known_moments, (), (), missing)
     terms = _name_columns(plan, formula.fixed, agreed.kinds)
     if formula.varying is None:
-        return Plan(text, words, known_moments, terms, (), gaps)
+        return Plan(text, words, known_moments, terms, (), missing)
     varying = _name_columns(plan, f"{formula.response} ~ {formula.varying}", agreed.kinds)
     strange = [name for name in varying if name not in terms]
     if strange:
         raise ConfigError(f"{', '.join(strange)} in the bars of {text!r} is no column outside them.")
-    return Plan(text, words, known_moments, terms, varying, gaps)
+    return Plan(text, words, known_moments, terms, varying, missing)
 
 
 def complete_rows(table: Table, plan: Plan) -> Array:
@@ -102,14 +102,15 @@ def complete_rows(table: Table, plan: Plan) -> Array:
 
 
 def matrix_of(table: Table, plan: Plan) -> Matrix:
-    """One client's rows as the plan says; rows with gaps are dropped and counted, or refused."""
+    """One client's rows as the plan says; rows with missing values are dropped and counted, or refused."""
     formula = parse_formula(plan.formula)
     for name in sorted(formula.columns):
         if name not in table:
             raise DataError(f"there is no column {name!r}.")
     columns, missing = _encode_columns(table, formula.columns, plan)
-    if missing.any() and plan.gaps == "refuse":
-        raise DataError(f"{int(missing.sum())} rows have gaps in {', '.join(sorted(formula.columns))}.")
+    if missing.any() and plan.missing == "refuse":
+        used = ", ".join(sorted(formula.columns))
+        raise DataError(f"{int(missing.sum())} rows have missing values in {used}.")
     kept = {name: column[~missing] for name, column in columns.items()}
     x, y, names = _evaluate(kept, plan, formula.fixed)
     if names != plan.terms:
@@ -166,7 +167,7 @@ class PlannedMatrix(NamedTuple):
 
 
 def design_by_formula(
-    tables: Tables, text: str, gaps: Gaps = "drop", minimum_cell_count: int = 1
+    tables: Tables, text: str, missing: MissingValues = "drop", minimum_cell_count: int = 1
 ) -> PlannedMatrix:
     """The design of tables that are here.
 
@@ -176,7 +177,7 @@ def design_by_formula(
     >>> design.terms, design.client(1)[0].tolist()
     (('Intercept', 'sex[T.m]', 'sex[T.x]'), [[1.0, 0.0, 1.0]])
     """
-    plan = plan_design(LocalNodes(tables, minimum_cell_count), text, gaps)
+    plan = plan_design(LocalNodes(tables, minimum_cell_count), text, missing)
     made = {}
     for name, table in tables.items():
         try:
@@ -185,7 +186,7 @@ def design_by_formula(
             raise DataError(f"client {name!r}: {error}") from None
     kept = {name: matrix for name, matrix in made.items() if len(matrix.y)}
     if not kept:
-        raise DataError(f"no client has a row without gaps in the columns of {text!r}.")
+        raise DataError(f"no client has a row without missing values in the columns of {text!r}.")
     return PlannedMatrix(
         as_design(kept, plan), plan, {name: matrix.dropped for name, matrix in made.items() if matrix.dropped}
     )

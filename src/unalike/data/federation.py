@@ -285,9 +285,9 @@ class Federation:
 
         An `.npz` holds arrays `x` and `y` (and perhaps `columns`, the names of features); a table has a
         header, and its target is the column `label`, or the column called label, y or target, or the last
-        one of the first file. Columns are matched by name. Words, dates and gaps become numbers; `drop`,
-        `keep_columns`, `prepare` and `gaps` say how, as in :meth:`from_tables`. The description says what was
-        read.
+        one of the first file. Columns are matched by name. Categories, dates and missing values become
+        numbers; `drop`, `keep_columns`, `prepare` and `missing` say how, as in :meth:`from_tables`. The
+        description says what was read.
         """
         from .user_tables import federation_of_folder
 
@@ -307,7 +307,7 @@ class Federation:
         seed: int = 0,
         **how: Any,
     ) -> Federation:
-        """From tables with named columns, as people have them: words, dates, gaps.
+        """From tables with named columns, as people have them: text, dates, missing values.
 
         data: one data frame, file (`.csv`, `.parquet`) or mapping of columns with a `client_column`; a
             mapping of client names to such tables; or anything with `to_pandas` or `load_partition`.
@@ -315,10 +315,10 @@ class Federation:
         drop: columns to leave out.
         keep_columns: text columns to keep although their values single out rows, as names and notes do;
             without it they are left out (see :mod:`unalike.data.tables.identifying_columns`).
-        prepare: `auto` codes words and standardizes numbers where there are words, dates, gaps or large
-            numbers; `always` and `never` speak for themselves. What was decided is fitted on the facts of all
-            clients' training rows and stays with the federation and its runs as `preparation`.
-        gaps: `fill` them in and mark them, `drop` rows that have some, or `refuse` them.
+        prepare: `auto` codes words and standardizes numbers where there are text, dates, missing values or
+            large numbers; `always` and `never` speak for themselves. What was decided is fitted on the facts
+            of all clients' training rows and stays with the federation and its runs as `preparation`.
+        missing: `fill` them in and mark them, `drop` rows that have some, or `refuse` them.
 
         >>> rows = {"site": ["a", "a", "b"], "age": [61, None, 50], "ill": ["no", "yes", "no"]}
         >>> made = Federation.from_tables(rows, label="ill", client_column="site", test_fraction=0)

@@ -58,7 +58,7 @@ def load(
     drop: str | Sequence[str] | None = None,
     keep_columns: str | Sequence[str] | None = None,
     prepare: str | None = None,
-    gaps: str | None = None,
+    missing: str | None = None,
     watermark: str | None = None,
     watermarked: str | None = None,
     without: Sequence[str] | None = None,
@@ -80,7 +80,7 @@ def load(
     label: the column to predict, for tables.
     client_column: the column that names the client of every row, for one table; without one, its rows are
         dealt by the partition.
-    drop, keep_columns, prepare, gaps: how columns become features; see :meth:`Federation.from_tables`.
+    drop, keep_columns, prepare, missing: how columns become features; see :meth:`Federation.from_tables`.
     watermark: a trigger in clients' rows by which unlearning is verified, such as `pixels:10` (see
         :mod:`.watermarks`).
     watermarked: whose rows have it: a number of clients, a share of them, or names; None means everybody's.
@@ -97,7 +97,13 @@ def load(
     cut: Keywords = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
     historical = historical_split(historical_share, historical_clients)
     wanted: Keywords = {"sizes": sizes, "samples": samples, "historical": historical}
-    columns = {"label": label, "client_column": client_column, "drop": drop, "prepare": prepare, "gaps": gaps}
+    columns = {
+        "label": label,
+        "client_column": client_column,
+        "drop": drop,
+        "prepare": prepare,
+        "missing": missing,
+    }
     columns |= {"keep_columns": keep_columns, "without": without or None}
     table = table_of(name)
     if table is not None:

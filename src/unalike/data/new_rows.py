@@ -100,5 +100,7 @@ def _from_table(about: Federation, rows: object) -> Array:
     for name in about.columns:
         if table.missing(name).any():
             row = int(np.argmax(table.missing(name))) + 1
-            raise DataError(f"column {name!r} has a gap in row {row}; the model was trained without gaps.")
+            raise DataError(
+                f"column {name!r} has a missing value in row {row}; the model was trained on rows without."
+            )
     return stack_numbers("these rows", table.only(about.columns).columns)

@@ -59,7 +59,7 @@ class DataSettings(Settings):
         served="node",
         decides_rows=True,
     )
-    gaps: Literal["fill", "drop", "refuse"] | None = setting(
+    missing: Literal["fill", "drop", "refuse"] | None = setting(
         None,
         "Missing values in tables: fill them in and add an indicator, drop the rows, or refuse them; fill "
         "when not given.",

@@ -27,7 +27,7 @@ from .tables.column_hints import column_hints
 from .tables.identifying_columns import identifying_columns
 from .tables.table import Table
 
-Gaps = Literal["fill", "drop", "refuse"]
+MissingValues = Literal["fill", "drop", "refuse"]
 WAYS = ("auto", "always", "never")
 MOST_SAID = 10
 """Columns that are named in a line."""
@@ -48,10 +48,10 @@ class PreparationOptions(NamedTuple):
     drop: tuple[str, ...] = ()
     """Columns to leave out."""
     prepare: str = "auto"
-    """Whether words are coded and numbers standardized; `auto`: where there are words, dates, gaps or large
-    numbers; or a .json file that says how."""
-    gaps: Gaps = "fill"
-    """Rows with gaps are filled in (and marked), dropped, or refused."""
+    """Whether words are coded and numbers standardized; `auto`: where there are text, dates, missing values
+    or large numbers; or a .json file that says how."""
+    missing: MissingValues = "fill"
+    """Rows with missing values: filled in (and marked), dropped, or refused."""
     keep_columns: tuple[str, ...] = ()
     """Text columns to keep although their values single out rows."""
     without: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def federation_of(
     dropped = _identifying(tables, how)
     tables = _without(tables, list(dropped))
     missing = _say_missing(tables)
-    tables, said = _without_gaps(tables, how.gaps)
+    tables, said = _without_missing(tables, how.missing)
     said = _say_dropped(dropped) + missing + said
     parts = {name: table[PART].astype(np.int64) for name, (table, _) in tables.items() if PART in table}
     tables = _without(tables, [PART]) if parts else tables
@@ -93,17 +93,17 @@ def federation_of(
 def how_to_prepare(given: Fields) -> PreparationOptions:
     """What a person says of preparation, checked.
 
-    >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
-    PreparationOptions(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
+    >>> how_to_prepare({"drop": "id,name", "missing": "drop"})
+    PreparationOptions(drop=('id', 'name'), prepare='auto', missing='drop', keep_columns=(), without=())
     """
     for name in given:
         if name not in PreparationOptions._fields:
             raise unknown("way to prepare tables", name, PreparationOptions._fields)
-    way, gaps = str(given.get("prepare", "auto")), given.get("gaps", "fill")
+    way, missing = str(given.get("prepare", "auto")), given.get("missing", "fill")
     if way not in WAYS and not way.endswith(".json"):
         raise unknown("way to prepare", way, (*WAYS, "FILE.json"))
-    if gaps not in get_args(Gaps):
-        raise unknown("way with gaps", str(gaps), get_args(Gaps))
+    if missing not in get_args(MissingValues):
+        raise unknown("way with missing values", str(missing), get_args(MissingValues))
     columns = {word: _column_names(given.get(word)) for word in ("drop", "keep_columns")}
     left = tuple(str(name) for name in given.get("without") or ())
     return PreparationOptions(**{**given, **columns, "without": left})
@@ -164,28 +164,32 @@ def _without(clients: Mapping[str, ClientTable], drop: Sequence[str]) -> dict[st
     return {name: ClientTable(c.features.only(kept), c.y) for name, c in clients.items()}
 
 
-def _without_gaps(clients: dict[str, ClientTable], gaps: Gaps) -> tuple[dict[str, ClientTable], list[str]]:
-    """The tables without rows that have gaps, where these are dropped, and how many were."""
-    if gaps == "fill":
+def _without_missing(
+    clients: dict[str, ClientTable], missing: MissingValues
+) -> tuple[dict[str, ClientTable], list[str]]:
+    """The tables without rows with missing values, where these are dropped, and how many were."""
+    if missing == "fill":
         return clients, []
     answer, dropped = {}, {}
     for name, (table, y) in clients.items():
         holes = {column: table.missing(column) for column in table.names}
         some = np.logical_or.reduce(list(holes.values()))
-        if gaps == "refuse" and some.any():
+        if missing == "refuse" and some.any():
             column = next(column for column, missing in holes.items() if missing.any())
             raise DataError(
-                f"client {name!r} has {int(some.sum()):,} rows with gaps, such as row "
+                f"client {name!r} has {int(some.sum()):,} rows with missing values, such as row "
                 f"{int(np.argmax(holes[column])) + 1} in column {column!r}; let them be filled in "
-                "(--gaps fill) or dropped (--gaps drop)."
+                "(--missing fill) or dropped (--missing drop)."
             )
         if some.all():
-            raise DataError(f"client {name!r} has a gap in every row; fill them in with --gaps fill.")
+            raise DataError(
+                f"client {name!r} has a missing value in every row; fill them in with --missing fill."
+            )
         dropped[name] = int(some.sum())
         answer[name] = ClientTable(table.rows(~some), _some(y, ~some))
     count = sum(dropped.values())
     who = ", ".join(f"{name} {n:,}" for name, n in dropped.items() if n)
-    return answer, [f"dropped {count:,} rows with gaps ({who})"] if count else []
+    return answer, [f"dropped {count:,} rows with missing values ({who})"] if count else []
 
 
 def _some(y: Array | StringLabels, rows: Array) -> Array | StringLabels:

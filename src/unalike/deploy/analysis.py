@@ -20,7 +20,7 @@ from ..analytics.formula import parse_formula
 from ..analytics.gaussian_process.regression import GaussianProcess
 from ..analytics.hierarchical.penalized import PenalizedRegression
 from ..analytics.inputs import EstimatorInput
-from ..analytics.model_matrix import Gaps, Plan, plan_design
+from ..analytics.model_matrix import MissingValues, Plan, plan_design
 from ..analytics.serialization import write_method
 from ..analytics.statistics import Answer, Question
 from ..engine import Setting
@@ -86,9 +86,11 @@ class RemoteNodes:
             )
 
 
-def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[EstimatorInput, Plan]:
+def agree_with_nodes(
+    nodes: RemoteNodes, formula: str, missing: MissingValues = "drop"
+) -> tuple[EstimatorInput, Plan]:
     """What the nodes that take part make of a formula: their numbers of rows stand for their rows."""
-    plan = plan_design(nodes, formula, gaps)
+    plan = plan_design(nodes, formula, missing)
     found = nodes.request("rows", {"plan": json.dumps(plan.write())})
     sizes = {name: _count(name, answer, "rows") for name, answer in found.items()}
     if not sizes:
@@ -121,7 +123,7 @@ def analyse_nodes(
     folder: RunFolder,
     *,
     settings: Config | None = None,
-    gaps: Gaps = "drop",
+    missing: MissingValues = "drop",
     patience: float = 600.0,
     resume: bool = False,
     observer: Observer | None = None,
@@ -137,7 +139,7 @@ def analyse_nodes(
         names: The nodes.
         folder: Where the run is kept.
         settings: Settings of the analysis.
-        gaps: What becomes of rows with missing values.
+        missing: What becomes of rows with missing values.
         patience: Seconds to wait for an answer.
         resume: Whether the folder holds a run to resume.
         observer: Whoever is called after every round.
@@ -146,7 +148,7 @@ def analyse_nodes(
         group: The public keys of the nodes of secure sums; without it, answers are in the open.
     """
     made, formula = estimator_for_nodes(text, settings)
-    given, plan = agreed or agree_with_nodes(RemoteNodes(post, names, patience, log), formula, gaps)
+    given, plan = agreed or agree_with_nodes(RemoteNodes(post, names, patience, log), formula, missing)
     taking_part = list(given.design.federation.names or ())
     check_same_nodes(folder, taking_part)
     if given.absent and not resume:

@@ -128,7 +128,7 @@ def _is_own(path: Path) -> bool:
     return is_own_file(path)
 
 
-RENAMED = {"behaviour": "behavior"}
+RENAMED = {"behaviour": "behavior", "gaps": "missing"}
 """Keys that were called otherwise in older files and run folders."""
 RENAMED_VALUES = {
     "realised": "realized",

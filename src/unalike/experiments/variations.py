@@ -33,7 +33,7 @@ SHARED = (
         "drop",
         "keep_columns",
         "prepare",
-        "gaps",
+        "missing",
         "partition",
         "clients",
         "sizes",

@@ -100,7 +100,7 @@ def test_fewer_rows_than_columns_and_other_bad_input():
         LogisticRegression().fit(design(x, y, owners))
     with pytest.raises(ConfigError, match="negative"):
         LinearRegression(ridge=-1).fit(design(x, y, owners))
-    with pytest.raises(DataError, match="client '1' has 1 rows with gaps"):
+    with pytest.raises(DataError, match="client '1' has 1 rows with missing values"):
         LinearRegression().fit(
             design(np.where(np.arange(3)[:, None] == 2, np.nan, x), y, np.array([0, 1, 1]))
         )

@@ -250,7 +250,7 @@ def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path
         "sex",
         "--prepare",
         "columns.json",
-        "--gaps",
+        "--missing",
         "refuse",
     )
     for name in ("ann", "bob"):

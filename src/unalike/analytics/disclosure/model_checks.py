@@ -44,7 +44,7 @@ def disclose_matrix(guard: DisclosureGuard, plan: Plan) -> Matrix:
     wanted = complete_rows(visible, plan)
     if not wanted.any():
         raise DisclosureError(f"{why_no_rows(visible, plan)} of this node.")
-    if plan.gaps == "refuse" and not wanted.all():
+    if plan.missing == "refuse" and not wanted.all():
         raise DisclosureError(f"rows have missing values in {', '.join(names)}.")
     check_size(int(wanted.sum()), plan, guard.policy)
     _check_moments(visible.rows(wanted), plan)

@@ -28,7 +28,7 @@ from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds
 from ..forecast import Forecast
 from ..inputs import EstimatorInput, as_given
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..summary import Summary
 from .calibration import Accuracy, accuracy_of
 from .client_process import ClientProcess
@@ -98,13 +98,15 @@ class GaussianProcess(Estimator):
 
     usual_elsewhere: ClassVar[Fields] = {"batch_size": 0}
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Learn the prior from a federation, a design, or tables with a formula; `training` is what
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
         self.check_formula(formula)
         given = None
         if formula is not None or isinstance(data, EstimatorInput):
-            given = as_given(data, formula, gaps)
+            given = as_given(data, formula, missing)
             data = given.design
         scaled = scale_design(data, self.domain, self.standardize)
         federation = scaled.design.federation

@@ -22,7 +22,7 @@ from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast
 from ..inputs import EstimatorInput, as_given
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..run_facts import SHOWN, collinearity_notes, rows_table, run_facts
 from ..summary import Summary, SummaryTable
 from .device_covariance import LowRank
@@ -81,11 +81,13 @@ class HM1(Estimator):
     def check_elsewhere(self) -> None:
         check_full_steps(self.batch_size)
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
         takes beside."""
         self.check_formula(formula)
-        self.given = as_given(data, formula, gaps)
+        self.given = as_given(data, formula, missing)
         design = self.given.design
         check_learning_rate(design, self.learning_rate)
         rounds = self._rounds(design)

@@ -26,7 +26,7 @@ from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast, check_level
 from ..inputs import EstimatorInput, as_given
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..summary import Summary
 from .device_posterior import ContrastTest, DevicePosterior, compose
 from .expectation_propagation import ExpectationPropagation
@@ -73,11 +73,13 @@ class HM2(Estimator):
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
         takes beside."""
         self.check_formula(formula)
-        self.given = as_given(data, formula, gaps)
+        self.given = as_given(data, formula, missing)
         design = self.given.design
         check_response(design)
         site = NormalSite(len(design.terms), self.common_variance)

@@ -26,7 +26,7 @@ from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast, check_level
 from ..inputs import EstimatorInput, as_given
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..serialization import shareable
 from ..summary import Summary
 from .device_draws import DRAWS, draw_ridge
@@ -108,11 +108,13 @@ class PenalizedRegression(Estimator):
     told: dict[int, Float64s] = field(default_factory=dict, init=False, repr=False)
     """Draws that devices have told of their coefficients, where their rows are not here."""
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
         takes beside."""
         self.check_formula(formula)
-        self.given = as_given(data, formula, gaps, intercept=False)
+        self.given = as_given(data, formula, missing, intercept=False)
         design = self.given.design
         if INTERCEPT in design.terms:
             raise ConfigError(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from ...typing import Float64s
 from ..fitting import linear_task
 from ..inputs import as_given
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..run_facts import run_facts
 from ..summary import Cell, Summary
 from .newton_estimator import NewtonEstimator
@@ -22,14 +22,16 @@ class Regression(NewtonEstimator):
     objective: ClassVar[type[ResponseSums]]
     title: ClassVar[str]
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Fit to a federation, a design, or tables with a formula.
 
         `training` is what :func:`unalike.train` takes: `engine`, `out`, `resume`, `observer`.
         """
         self.check_settings()
         self.check_formula(formula)
-        self.given = as_given(data, formula, gaps)
+        self.given = as_given(data, formula, missing)
         self.minimize(self.objective(len(self.terms)), linear_task(self.given.design), **training)
         self._check_fit()
         return self

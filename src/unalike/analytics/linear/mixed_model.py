@@ -29,7 +29,7 @@ from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast
 from ..inputs import EstimatorInput, as_given
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..run_facts import run_facts
 from ..serialization import shareable
 from ..summary import Cell, Summary, SummaryTable
@@ -156,9 +156,11 @@ class MixedModel(Estimator):
     run: Run = field(init=False, repr=False)
     _mean_squares: Float64s = field(init=False, repr=False)
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Fit to tables with a formula, or to a design that says which terms vary."""
-        self.given = as_given(data, formula, gaps)
+        self.given = as_given(data, formula, missing)
         design = self.given.design
         if not design.varying:
             raise DataError("say which coefficients differ between clients, such as (1 | client).")

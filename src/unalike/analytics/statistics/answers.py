@@ -35,7 +35,7 @@ def answer(table: Table, question: Question) -> Answer:
 
 
 def tell_columns(table: Table, question: Question) -> Answer:
-    """Every column's kind, its gaps, and the words in it."""
+    """Every column's kind, its missing values, and the words in it."""
     factors = {str(name) for name in question.words.get("factors", ())} & set(table.names)
     table = Table({**table.columns, **{name: words_in(table, name) for name in factors}})
     told = {name: _column(table, name) for name in table.names}
@@ -50,7 +50,7 @@ def tell_moments(table: Table, question: Question) -> Answer:
 
 
 def tell_products(table: Table, question: Question) -> Answer:
-    """Count, means and products about the means, over the rows in which no column has a gap."""
+    """Count, means and products about the means, over the rows in which no column has a missing value."""
     rows = np.column_stack([numbers(table, name) for name in column_names(question)])
     rows = rows[~np.isnan(rows).any(axis=1)]
     width = rows.shape[1]
@@ -94,7 +94,7 @@ ANSWERS: Mapping[str, Callable[[Table, Question], Answer]] = {
 
 
 def numbers(table: Table, name: str) -> Float64s:
-    """A column of numbers; a column of gaps only is one, too."""
+    """A column of numbers; a column of missing values only is one, too."""
     if table.kind(name) == "words":
         raise DataError(f"column {name!r} is made of words, not of numbers.")
     return table[name] if table[name].dtype == np.float64 else np.full(len(table), np.nan)

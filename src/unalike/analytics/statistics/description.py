@@ -1,6 +1,6 @@
 """Description of tables that stay at their clients: a first look at the columns.
 
-Counts, gaps, means, standard deviations and quartiles of number columns, words and their counts of word
+Counts, missing values, means, standard deviations and quartiles of number columns, words and counts of word
 columns, over all nodes, and the means of every node beside each other.
 """
 
@@ -29,7 +29,7 @@ class AgreedColumns:
     """Of every node; `WITHHELD` where it has too few."""
     kinds: Mapping[str, str]
     missing: Mapping[str, int]
-    """Gaps of every column, as far as they are told."""
+    """Missing values of every column, as far as they are told."""
     words: Mapping[str, Mapping[str, int]]
     """Of word columns: how many rows hold each word, in the order of the words."""
     untold: Mapping[str, int]

@@ -67,7 +67,7 @@ def ask_moments(nodes: Nodes, columns: Sequence[str]) -> Moments:
 
 
 def ask_products(nodes: Nodes, columns: Sequence[str]) -> Products:
-    """Products about the means, over all rows without a gap in any of the columns."""
+    """Products about the means, over all rows without a missing value in any of the columns."""
     answers = nodes.ask(Question("products", {"columns": list(columns)}))
     parts = [
         Products(float(a.words["count"]), a.arrays["means"], a.arrays["products"]) for a in answers.values()
@@ -97,7 +97,7 @@ class PrincipalComponents:
 def principal_components(
     nodes: Nodes, columns: Sequence[str], standardized: bool = True
 ) -> PrincipalComponents:
-    """The principal components of all rows without gaps, exactly those of the pooled rows."""
+    """The principal components of all rows without missing values, exactly those of the pooled rows."""
     return components_of(tuple(columns), ask_products(nodes, columns), standardized)
 
 

@@ -42,7 +42,7 @@ class Relations:
 
 
 def relate(nodes: Nodes, columns: Sequence[str]) -> Relations:
-    """Correlations and components of number columns, over rows without gaps in any of them."""
+    """Correlations and components of number columns, over rows without missing values in any of them."""
     every = ask_products(nodes, columns)
     varies = np.diag(every.products) > 1e-12 * every.count * np.maximum(every.means**2, 1e-300)
     if varies.sum() < 2:

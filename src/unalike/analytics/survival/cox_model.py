@@ -31,7 +31,7 @@ from ..forecast import Forecast, select_predicted_rows
 from ..formula import parse_formula
 from ..inputs import EstimatorInput, as_given
 from ..linear.newton_estimator import MOST_ROUNDS, NewtonEstimator
-from ..model_matrix import Gaps
+from ..model_matrix import MissingValues
 from ..run_facts import run_facts
 from ..statistics.answers import words_in
 from ..summary import Cell, Summary, SummaryTable
@@ -70,14 +70,16 @@ class CoxModel(NewtonEstimator):
     event_value: str | None = field(init=False, default=None, repr=False)
     """Which column has which value where the event came."""
 
-    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+    def fit(
+        self, data: Any, formula: str | None = None, missing: MissingValues = "drop", **training: Any
+    ) -> Self:
         """Fit to a federation or design of signed times, or to tables with a formula."""
         if self.ties not in TIES:
             raise ConfigError(f"ties must be {' or '.join(TIES)}, not {self.ties!r}.")
         self.check_settings()
         self.check_formula(formula)
         self.event_value = None
-        self.given = as_given(self._signed(data, formula), formula, gaps, intercept=False)
+        self.given = as_given(self._signed(data, formula), formula, missing, intercept=False)
         design = self.given.design
         objective = self._objective(design)
         self.minimize(objective, _score_task(objective.columns), **training)

@@ -23,7 +23,9 @@ def analyze(
         None, help="The analysis (`unalike list analyses`).", show_default="mixed with bars, or linear"
     ),
     settings: list[str] = typer.Option([], "--set", help="Setting of the analysis.", metavar="NAME=VALUE"),
-    gaps: Literal["drop", "refuse"] = typer.Option("drop", help="What to do with rows that have gaps."),
+    missing: Literal["drop", "refuse"] = typer.Option(
+        "drop", help="What to do with rows with missing values."
+    ),
     level: float = typer.Option(0.95, help="Level of intervals."),
     held_out: float | None = typer.Option(
         None, help="Leave this share of every client's rows out of the fit, and print errors on them."
@@ -70,7 +72,7 @@ def analyze(
     given = parse_settings(settings)
     with LiveRounds(quiet or json, "analyzing") as observer:
         fitted: Any = fit_analysis(
-            tables, words, name, given, gaps, engine=engine, out=out, resume=resume, observer=observer
+            tables, words, name, given, missing, engine=engine, out=out, resume=resume, observer=observer
         )
     more = asked.answer(fitted)
     page = None
@@ -78,7 +80,7 @@ def analyze(
         from ...report.analysis_report import write_analysis
 
         page = write_analysis(
-            out, fitted, {"data": data, "analysis": name, "formula": words, "gaps": gaps, **given}, more
+            out, fitted, {"data": data, "analysis": name, "formula": words, "missing": missing, **given}, more
         )
     if json:
         from ...report.analysis_report import analysis_numbers, table_numbers

@@ -35,7 +35,7 @@ def inspect_data(
     prepare: str | None = typer.Option(
         None, help="Code words and standardize numbers: auto, always or never.", show_default="auto"
     ),
-    gaps: str | None = typer.Option(
+    missing: str | None = typer.Option(
         None, help="Missing values in tables: fill, drop or refuse.", show_default="fill"
     ),
     partition: str | None = typer.Option(
@@ -67,7 +67,7 @@ def inspect_data(
         drop=drop,
         keep_columns=keep_columns,
         prepare=prepare,
-        gaps=gaps,
+        missing=missing,
         partition=partition,
         sizes=sizes,
         clients=clients,

@@ -43,8 +43,8 @@ def predict_rows(
 ) -> None:
     """Predict new rows with a finished run.
 
-    Words, dates and gaps are prepared as in training, columns are matched by name, and others are passed
-    over. Where the rows have the target, too, the share of right predictions is said.
+    Categories, dates and missing values are prepared as in training, columns are matched by name, and others
+    are passed over. Where the rows have the target, too, the share of right predictions is said.
 
     Example: unalike predict runs/hospitals new_patients.csv --client basel --out predictions.csv
     """

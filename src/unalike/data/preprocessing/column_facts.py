@@ -1,8 +1,8 @@
 """Column facts: counts, means and categories that clients report and that merge.
 
-A client tells how many rows and gaps a column has, and of its training rows either the mean and the sum of
-squared deviations, or which words it uses how often. Facts of several clients merge to those of all their
-rows (:mod:`..merged_moments`) without anybody seeing a row.
+A client tells how many rows and missing values a column has, and of its training rows either the mean and
+the sum of squared deviations, or which words it uses how often. Facts of several clients merge to those of
+all their rows (:mod:`..merged_moments`) without anybody seeing a row.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ColumnFacts:
 
     @classmethod
     def of(cls, column: Array) -> ColumnFacts:
-        """The facts of a column of numbers (a gap is NaN) or of words (a gap is empty)."""
+        """The facts of a column of numbers (missing: NaN) or of words (missing: empty)."""
         if column.dtype != np.float64:
             days = all_days(column.tolist())
             if days is None:
@@ -55,7 +55,7 @@ class ColumnFacts:
 
     @property
     def known(self) -> int:
-        """Rows that are no gaps."""
+        """Rows in which it is not missing."""
         return self.rows - self.gaps
 
     @property
@@ -65,7 +65,7 @@ class ColumnFacts:
 
     @property
     def moments(self) -> RowMoments:
-        """Count, mean and squared deviations of the rows that are no gaps."""
+        """Count, mean and squared deviations of the rows in which it is not missing."""
         return RowMoments(self.known, self.mean, self.deviations)
 
     def merged(self, other: ColumnFacts) -> ColumnFacts:

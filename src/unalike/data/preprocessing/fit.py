@@ -34,7 +34,7 @@ def fit_preparation(told: Told) -> Preparation:
 
 
 def needs_preparation(told: Told) -> bool:
-    """Whether a model could not learn from the columns as they are: words, dates, gaps, or large numbers."""
+    """Whether a model could not learn from columns as they are: text, dates, missing or large values."""
     return any(
         facts.kind != "numbers" or facts.gaps or max(abs(facts.mean), facts.spread) > LARGE
         for facts in merge_facts(told).values()

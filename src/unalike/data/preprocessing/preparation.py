@@ -1,10 +1,10 @@
 """Preprocessing of tables, kept with the model: encoding, imputation and scaling.
 
-    numbers, dates   (value - mean) / spread, a gap is 0; beside it 1 where the value is missing
-    words            one column per word, 1 where it is that word; one more for a gap
+    numbers, dates   (value - mean) / spread, a missing value is 0; beside it 1 where the value is missing
+    words            one column per word, 1 where it is that word; one more for a missing value
 
-A mark for gaps is there only where training rows had gaps. A preparation is plain data, so that it can be
-sent to nodes, kept in a folder and read by other programs; nothing in it is run.
+A mark for missing values is there only where training rows had some. A preparation is plain data, so that it
+can be sent to nodes, kept in a folder and read by other programs; nothing in it is run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CodedNumbers:
     mean: float
     spread: float
     gaps: bool = False
-    """Whether gaps have a column of their own."""
+    """Whether missing values have a column of their own."""
     dates: bool = False
 
     @property

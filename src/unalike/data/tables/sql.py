@@ -110,7 +110,7 @@ def _check_query(library: ModuleType, query: str) -> None:
 
 
 def plain_column(column: Any) -> Any:
-    """A column that DuckDB gives, as an array of values in which a gap is None."""
+    """A column that DuckDB gives, as an array of values in which a missing value is None."""
     masked = getattr(column, "mask", None)
     if masked is None:
         return column

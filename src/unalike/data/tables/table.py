@@ -1,7 +1,7 @@
 """Tables: named columns of numbers or strings, with missing values.
 
-A number column is an array of 64-bit floats in which a gap is NaN; a word column is an array of strings in
-which a gap is the empty one. Nothing is standardized, coded or dropped here.
+A number column is an array of 64-bit floats in which a missing value is NaN; a text column is an array of
+strings in which a missing value is the empty one. Nothing is standardized, coded or dropped here.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Table:
         return "numbers" if self[name].dtype == np.float64 else "words"
 
     def missing(self, name: str) -> Array:
-        """Where a column has gaps."""
+        """Where a column has missing values."""
         column = self[name]
         return np.isnan(column) if column.dtype == np.float64 else column == ""
 
@@ -124,7 +124,7 @@ def _name_column(name: str, values: Iterable[object]) -> Array:
 
 
 def _word(value: object) -> str:
-    """What a value is as a word, a gap being the empty one."""
+    """What a value is as a word, a missing value being the empty one."""
     if is_nested(value):
         raise _several()
     word = "" if is_missing(value) else str(value).strip()
