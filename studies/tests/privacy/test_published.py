@@ -6,7 +6,7 @@ import pytest
 from unalike.privacy.audit.regimes import EQUAL, PRIVATE, PUBLIC, SHIFTED
 from unalike_studies.privacy import published
 from unalike_studies.privacy.data import Sizes
-from unalike_studies.privacy.regimes import IDS, Setting, counted, frontier, gains
+from unalike_studies.privacy.regimes import EARLY, IDS, Contest, Setting, counted, frontier, gains
 from unalike_studies.study import Effort, parts_of
 from unalike_studies.trainings import Trainings
 
@@ -47,6 +47,13 @@ def test_gains_are_those_of_a_search(regime):
         expected.append(line - utility)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert missed == beyond
+
+
+def test_stopping_early_is_no_rival_of_itself():
+    shared, early = Setting(60, 70, 80), Setting(50, 70, 50)
+    both = Contest([shared, early], {EARLY: [early], "MMD": [early]})
+    assert both.against(EARLY) == [shared]
+    assert both.against("MMD") == [shared, early]
 
 
 def test_settings_of_others_that_leak_the_reference_set_are_not_allowed_where_it_is_private():

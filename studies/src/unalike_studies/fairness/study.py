@@ -20,8 +20,7 @@ from .training import training_claims
 def fairness(quick: bool = False) -> list[Claim]:
     """How fair methods are to clients and groups, and what that costs (G1 to G11, T1 to T10, R1 and R2)."""
     real = [] if quick else real_claims()
-    bounds = bound_claims((100, 400, 1600) if quick else (100, 400, 1600, 6400))
-    return [*theory_claims(quick), *bounds, *training_claims(quick), *real]
+    return [*theory_claims(quick), *bound_claims(quick), *training_claims(quick), *real]
 
 
 places_in("fairness", YUE)
