@@ -1,8 +1,11 @@
 """Small networks as people write them in PyTorch."""
 
-import torch
-from torch import nn
-from torch.nn import functional
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; make torch-test installs it")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
 
 def perceptron():

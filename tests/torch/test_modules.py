@@ -137,6 +137,35 @@ def test_gradients_stop_where_they_stop_in_pytorch():
         close(gradient, dict(module.named_parameters())[name].grad)
 
 
+def test_state_that_a_module_keeps_itself_moves_as_in_pytorch():
+    """Spectral normalization, and a running mean that is moved without gradients."""
+
+    class Moving(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))
+            self.head = nn.Linear(4, 10)
+            self.register_buffer("mean", torch.zeros(4))
+
+        def forward(self, x):
+            h = self.layer(x)
+            if self.training:
+                with torch.no_grad():
+                    self.mean.mul_(0.9).add_(0.1 * h.mean(0))
+            return self.head(h - self.mean)
+
+    module = Moving()
+    task = make_task(module, (4,))
+    params = task.init(jax.random.key(0))
+    x, y = rows_for((4,))
+    functional.cross_entropy(module(torch.from_numpy(x)), torch.from_numpy(y)).backward()
+    _, slope, after = task.learn(params, Batch.of(x, y))
+    for name, number in after.items():
+        close(number, dict(module.named_buffers())[name], 1e-6)
+    for name, parameter in module.named_parameters():
+        close(slope[name], parameter.grad)
+
+
 def test_tied_parameters_are_one():
     class Tied(nn.Module):
         def __init__(self):

@@ -15,6 +15,7 @@ from .operator_cases import CASES, Draw, Fixed  # noqa: E402
 ELSEWHERE = {
     *RANDOM,
     "aten.empty.memory_format",
+    "aten.empty_permuted.default",
     "aten.empty_like.default",
     "aten._native_batch_norm_legit.no_stats",
     "unalike.stop_gradient.default",

@@ -193,9 +193,15 @@ def test_another_module_or_another_start_is_not_resumed(tmp_path):
             unalike.train(federation, task, method, rounds=2, out=tmp_path / "run", resume=True)
 
 
-def test_workers_of_ray_compute_the_same():
+@pytest.fixture
+def cluster():
     ray = pytest.importorskip("ray")
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    ray.shutdown()
+
+
+def test_workers_of_ray_compute_the_same(cluster):
     federation, method = clients(), algorithm_registry.make("fedper", work=LocalWork(steps=2), optimizer=SGD)
     task = Task.of(federation, Net, state="average")
     here, there = (
@@ -231,6 +237,20 @@ def test_nodes_build_the_module_from_their_own_installation(mine, tmp_path):
     sent = b"".join(bytes(str(request), "utf8") for _, request in village.requests)
     assert b"aten" not in sent
     assert b"convolution" not in sent
+
+
+def test_two_nodes_behind_a_real_link_train_the_module(mine, tmp_path):
+    pytest.importorskip("flwr")
+    from unalike.deploy.local_deployment import local_deployment, train_deployed
+
+    from ..deploy.in_process_nodes import experiment
+    from ..deploy.test_server import simulated
+
+    federation = clients().subset([0, 1])
+    values = {"algorithm": "fedavg", "model": mine, "state": "average", "rounds": 2}
+    with local_deployment(federation, tmp_path) as link:
+        there = train_deployed(link, experiment(**values), tmp_path / "run", 2)
+    assert largest_difference(simulated(federation, **values).state, there.state) < 1e-6
 
 
 def test_names_begin_elsewhere_with_every_seed(mine):

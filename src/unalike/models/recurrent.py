@@ -103,14 +103,19 @@ def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> PyTree:
 
 def _gru_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:
     def step(h: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
-        reset_in, update_in, new_in = jnp.split(row, 3, axis=-1)
-        reset_h, update_h, new_h = jnp.split(h @ wh + bh, 3, axis=-1)
-        update = jax.nn.sigmoid(update_in + update_h)
-        new = jnp.tanh(new_in + jax.nn.sigmoid(reset_in + reset_h) * new_h)
-        h = (1.0 - update) * new + update * h
+        h = gru_cell(row, h @ wh + bh, h)
         return h, h
 
     return lax.scan(step, _silence(rows, wh), rows)[1]
+
+
+def gru_cell(row: jax.Array, heard: jax.Array, h: jax.Array) -> jax.Array:
+    """The next state of a GRU, of its projected input, its projected state, and the state itself."""
+    reset_in, update_in, new_in = jnp.split(row, 3, axis=-1)
+    reset_h, update_h, new_h = jnp.split(heard, 3, axis=-1)
+    update = jax.nn.sigmoid(update_in + update_h)
+    new = jnp.tanh(new_in + jax.nn.sigmoid(reset_in + reset_h) * new_h)
+    return (1.0 - update) * new + update * h
 
 
 def _rnn_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ from jax import lax
 
 from ...errors import ConfigError
 from ...typing import Leaf, PyTree
-from ..recurrent import lstm_steps
+from ..recurrent import gru_cell, lstm_steps
 from .randomness import drop
 from .table import Site, Swapped, sited_operator, turn
 
@@ -142,12 +142,8 @@ def _gru_layer(h: jax.Array, weights: list[jax.Array], start: PyTree, cell: bool
     bi, bh = biases or (None, None)
 
     def step(before: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
-        reset_in, update_in, new_in = jnp.split(row, 3, axis=-1)
         heard = before @ wh.T
-        reset_h, update_h, new_h = jnp.split(heard if bh is None else heard + bh, 3, axis=-1)
-        update = jax.nn.sigmoid(update_in + update_h)
-        new = jnp.tanh(new_in + jax.nn.sigmoid(reset_in + reset_h) * new_h)
-        now = (1.0 - update) * new + update * before
+        now = gru_cell(row, heard if bh is None else heard + bh, before)
         return now, now
 
     return _swap(lax.scan(step, jnp.asarray(start), _project(h, wi, bi)))

@@ -209,8 +209,8 @@ def full_like(x: Leaf, value: float, dtype: str | None = None, **layout: Any) ->
     return np.full(x.shape, value, jax_type(dtype) or x.dtype)
 
 
-@operator("aten.zeros.default", "aten.empty.memory_format")
-def zeros(size: Sizes, dtype: str | None = None, **layout: Any) -> Array:
+@operator("aten.zeros.default", "aten.empty.memory_format", "aten.empty_permuted.default")
+def zeros(size: Sizes, order: Sizes = (), dtype: str | None = None, **layout: Any) -> Array:
     return np.zeros(tuple(size), jax_type(dtype) or np.float32)
 
 
