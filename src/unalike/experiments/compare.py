@@ -303,11 +303,16 @@ def finals(run: TrainedRun) -> dict[str, float]:
         for key, values in run.metrics().items()
         if key.startswith(("test_", "unseen_"))
     }
+    known = {key: values[np.isfinite(values)] for key, values in run.metrics().items()}
+    regret = {
+        key: float(values[-1]) for key, values in known.items() if key.startswith("regret_") and len(values)
+    }
     over_clients = {"clients_mean": spread["mean"], **{k: spread[k] for k in ("bottom_decile", "worst")}}
     return {
         **last,
         **over_clients,
         "spread": spread["std"],
+        **regret,
         **run_fairness(run, name, higher_is_better(name)),
     }
 

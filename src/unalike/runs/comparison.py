@@ -182,7 +182,7 @@ def _finite(value: object) -> object:
 def _readable(row: Fields, metric: str, baseline: str) -> dict[str, str]:
     beside = {
         words: _or_dash(row[name], ".4f")
-        for name, words in {**_newcomer_columns(row, metric), **_BESIDE}.items()
+        for name, words in {**_newcomer_columns(row, metric), **_regret_column(metric), **_BESIDE}.items()
         if name in row and name != metric
     }
     return {
@@ -222,6 +222,11 @@ def _newcomer_columns(row: Fields, metric: str) -> dict[str, str]:
     names = metric_columns((name for name in row if not name.endswith("_half_width")), "unseen_")
     same = metric.replace("test_", "unseen_")
     return dict.fromkeys([name for name in names if name == same] or names[:1], "unseen")
+
+
+def _regret_column(metric: str) -> dict[str, str]:
+    """The column of regret on a stream: of the metric that decides."""
+    return {metric.replace("test_", "regret_"): "regret"}
 
 
 def _interval(mean: float | None, half_width: float | None, style: str = ".4f") -> str:

@@ -14,7 +14,8 @@ from unalike_studies.gaussian_processes.data import (
     read_engines,
     wearing_engines,
 )
-from unalike_studies.gaussian_processes.levels import PUBLISHED
+from unalike_studies.gaussian_processes.levels import ALONE, FEDERATED, TABLE
+from unalike_studies.gaussian_processes.small_claims import matern_claims, theorem_claims
 from unalike_studies.gaussian_processes.theory import coverage_claims, function_claims, value_claims
 
 
@@ -58,4 +59,6 @@ def test_without_files_there_is_nothing_and_damaged_ones_are_refused(monkeypatch
 
 def test_claims_without_training_hold():
     assert all(claim.holds for part in (value_claims, function_claims, coverage_claims) for claim in part())
-    assert all(fgpr < alone for fgpr, alone, _ in PUBLISHED.values())
+    small = (matern_claims, theorem_claims)
+    assert all(claim.holds for part in small for claim in part())
+    assert all(cells[FEDERATED] < cells[ALONE] for cells in TABLE.values())

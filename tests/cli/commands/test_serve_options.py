@@ -333,6 +333,7 @@ NEVER = {
     **{
         "unseen": "0.5",
         "restarts": "2",
+        "regret": "last",
         "stream": "constant:5",
         "memory": "9",
         "historical-share": "0.2",

@@ -19,6 +19,7 @@ def test_methods_are_compared_in_a_world_of_changing_mixtures_by_their_regret(un
     words = (*words, "--stream", "mixture:0.1,4,constant:6", "--stream-period", "2", "--regret", "pooled:2")
     answer = unalike(*("compare", "--algorithms", "fem-omd,fedavg", *words, "--seeds", "1", "--out", "world"))
     assert answer.code == 0
+    assert " regret " in answer.out
     runs = sorted(path.parent for path in Path("world").rglob("metrics.sqlite"))
     assert len(runs) == 2
     for path in runs:

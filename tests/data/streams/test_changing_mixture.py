@@ -1,11 +1,14 @@
 """Do rows arrive in mixtures that change, each of them once, whatever decides how many arrive?"""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import unalike
 from unalike import ConfigError, Federation, MemoryStream
 from unalike.data.streams import ChangingMixture, arrival_registry
+from unalike.experiments.outside_paths import outside_settings
 
 CLASSES, GROUPS = 6, 3
 
@@ -90,6 +93,13 @@ def test_a_mixture_that_is_impossible_is_refused():
         begun("mixture:0.1,7,constant:3", clients(10))
     with pytest.raises(ConfigError, match="order of their own"):
         MemoryStream("mixture:0.1,2,constant:3", ordered=True).begin(clients(10), 0)
+
+
+def test_a_file_inside_a_mixture_is_looked_at_like_any_other():
+    """Files from others must not open what lies outside their folder."""
+    inside = {"stream": "mixture:0.1,4,trace:/etc/hostname"}
+    assert outside_settings(inside, Path()) == {"stream": "a path outside its folder"}
+    assert outside_settings({"stream": "mixture:0.1,4,constant:6"}, Path()) == {}
 
 
 def test_all_methods_see_the_same_rows_in_the_same_step():

@@ -8,7 +8,7 @@ model a task has is not used: a Gaussian process predicts from its rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from ...algorithms import Algorithm
 from ...algorithms.base import algorithm_registry
@@ -26,7 +26,7 @@ class NamedFGPR(FGPR):
     """Gaussian processes whose prior clients learn together, and predict with from their own rows (Yue and
     Kontar, 2024)."""
 
-    kernel: Kernel | str = "rbf"  # type: ignore[assignment]
+    kernel: str = "rbf"  # type: ignore[assignment]
     """rbf, matern:0.8, ou, periodic:PERIOD, or a sum such as `rbf+ou`."""
     ard: bool = False
     """Whether every input has a length of its own."""
@@ -48,6 +48,6 @@ class NamedFGPR(FGPR):
                 "fgpr is for a regression of rows of numbers; choose data such as diabetes, or a table with "
                 "a number as its label."
             )
-        assert isinstance(self.kernel, Kernel)
-        fitted = replace(self, kernel=replace(self.kernel, inputs=shape[0]))
+        known = cast(Kernel, self.kernel)
+        fitted = replace(self, kernel=cast(str, replace(known, inputs=shape[0])))
         return FGPR.prepare(fitted, task, federation)
