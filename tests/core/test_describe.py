@@ -113,3 +113,16 @@ def test_a_module_of_which_only_a_number_is_taken_counts_too(tmp_path, monkeypat
     assert list(before) == ["my_own_numbers", "my_own_user"]
     (tmp_path / "my_own_numbers.py").write_text("FACTOR = 3\n")
     assert digest_modules(names_in(describe({"by": made.scale}))) != before
+
+
+@pytest.mark.parametrize("empty", [None, "", (), {}])
+def test_a_setting_that_a_later_version_brought_is_no_difference_while_it_is_empty(empty):
+    before, now = describe({"model": {"rate": 1.0}}), describe({"model": {"rate": 1.0, "norms": empty}})
+    assert difference(before, now) is None
+    assert difference(now, before) is None
+
+
+@pytest.mark.parametrize("used", [0, False, "a", (0,), {"a": None}])
+def test_a_setting_that_only_one_has_is_a_difference_when_it_is_used(used):
+    before, now = describe({"model": {"rate": 1.0}}), describe({"model": {"rate": 1.0, "norms": used}})
+    assert difference(before, now) == ("model.norms", None, describe(used))

@@ -25,6 +25,8 @@ LOOKED_AT = 1_000_000
 DEEPEST = 12
 TOLERANCE = 1e-4
 """Relative difference of two numbers that is none."""
+EMPTY: tuple[Json, ...] = (None, "", [], {})
+"""Values of settings that are not used."""
 
 
 def describe(value: object) -> Json:
@@ -38,7 +40,8 @@ def describe(value: object) -> Json:
 
 
 def difference(before: Json, now: Json, path: str = "") -> tuple[str, Json, Json] | None:
-    """The first place where two descriptions differ: its name, and what is there in each.
+    """The first place where two descriptions differ: its name, and what is there in each. A setting that only
+    one of them has is no difference while it is empty: a later version may have brought it.
 
     >>> difference({"optimizer": {"rate": 0.1}}, {"optimizer": {"rate": 5.0}})
     ('optimizer.rate', 0.1, 5.0)
@@ -47,6 +50,9 @@ def difference(before: Json, now: Json, path: str = "") -> tuple[str, Json, Json
         for name in dict.fromkeys([*before, *now]):
             place = f"{path}.{name}" if path else str(name)
             if name not in before or name not in now:
+                only = before.get(name, now.get(name))
+                if only in EMPTY:  # a setting that another version has, and that is not used
+                    continue
                 return place, before.get(name), now.get(name)
             if found := difference(before[name], now[name], place):
                 return found
