@@ -7,7 +7,7 @@ pytest.importorskip("formulaic")
 
 from unalike.analytics.linear.linear_regression import LinearRegression
 from unalike.analytics.linear.logistic_regression import LogisticRegression
-from unalike.analytics.survival.cox_model import CoxModel
+from unalike.analytics.survival.cox_regression import CoxModel
 from unalike.errors import DataError, UnalikeError
 
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unalike.cli import app
-from unalike.privacy.accounting import gaussian_epsilon
+from unalike.privacy.accountant import gaussian_epsilon
 
 from .conftest import TINY
 

@@ -16,11 +16,11 @@ from unalike.analytics.hierarchical.hm1_rounds import HM1Rounds
 from unalike.analytics.hierarchical.hm2 import HM2
 from unalike.analytics.hierarchical.penalized import PenalizedRegression
 from unalike.analytics.linear.linear_regression import LinearRegression
-from unalike.analytics.linear.mixed_model import MixedModel
+from unalike.analytics.linear.linear_mixed_model import MixedModel
 from unalike.analytics.model_matrix import Plan, matrix_of
 from unalike.analytics.serialization import read_method, write_method
 from unalike.analytics.statistics import LocalNodes, describe
-from unalike.analytics.survival.cox_model import CoxModel
+from unalike.analytics.survival.cox_regression import CoxModel
 from unalike.data.tables import Table
 from unalike.deploy.analysis import RemoteNodes, analyse_nodes
 from unalike.deploy.analysis_config import AnalysisConfig

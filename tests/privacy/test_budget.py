@@ -9,7 +9,7 @@ import unalike
 from unalike.experiments.build_privacy import central_words, check_privacy, make_local_privacy
 from unalike.experiments.config import Experiment, make_experiment
 from unalike.experiments.run import run_experiment
-from unalike.privacy.accounting import Ledger, gaussian_epsilon
+from unalike.privacy.accountant import Ledger, gaussian_epsilon
 from unalike.privacy.noise_calibration import release_noise, smallest_noise
 
 pytest.importorskip("dp_accounting")

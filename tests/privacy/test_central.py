@@ -13,7 +13,7 @@ from unalike.deploy.transport.messages import WireMessage
 from unalike.engine import Setting
 from unalike.experiments.build import make_algorithm, make_task
 from unalike.participation import Full, Uniform, sampler_registry
-from unalike.privacy.accounting import Ledger, gaussian_epsilon
+from unalike.privacy.accountant import Ledger, gaussian_epsilon
 from unalike.privacy.local import LocalPrivacy, local_privacy, upload_delta
 from unalike.timing import Step, WaitForAll, timing_registry
 from unalike.training.train import train

@@ -9,7 +9,7 @@ from unalike.aggregation.base import WeightedSum
 from unalike.core import pytrees
 from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
-from unalike.privacy.accounting import Ledger, gaussian_epsilon
+from unalike.privacy.accountant import Ledger, gaussian_epsilon
 from unalike.privacy.local import LocalPrivacy
 from unalike.privacy.local_simulation import LocalAccount, LocallyPrivate, add_noise
 from unalike.timing import Step

@@ -67,7 +67,7 @@ def test_training_from_python_records_what_the_command_records():
 
 
 def test_being_drawn_rarely_costs_less_and_with_all_rows_it_is_the_gaussian_account():
-    from unalike.privacy.accounting import gaussian_epsilon
+    from unalike.privacy.accountant import gaussian_epsilon
 
     epsilons = [sampled_epsilon(rate, 1.5, 40, 1e-5) for rate in (0.05, 0.2, 1.0)]
     assert epsilons == sorted(epsilons)

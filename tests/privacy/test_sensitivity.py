@@ -8,7 +8,7 @@ import pytest
 from unalike.aggregation.tally import empty_tally
 from unalike.core import pytrees
 from unalike.participation import RoundContext, sampler_registry
-from unalike.privacy.accounting import Ledger
+from unalike.privacy.accountant import Ledger
 from unalike.privacy.central import CentralPrivacy
 from unalike.timing import Step
 

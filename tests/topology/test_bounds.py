@@ -10,7 +10,7 @@ from unalike.topology.bounds import Choices, all_choices, lightest_round, lower_
 from unalike.topology.certification import certify, decide
 from unalike.topology.cycle_time import critical_circuit
 from unalike.topology.delays import overlay_delays
-from unalike.topology.designs.search import anneal, best_design, search_certified, without_needless
+from unalike.topology.overlays.search import anneal, best_design, search_certified, without_needless
 from unalike.topology.overlay import Overlay
 from unalike.topology.strong_connectivity import is_strong
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data import Federation, Split
-from ..data.splitting import PARTS
+from ..data.train_test_split import PARTS
 from ..errors import ConfigError, DataError
 from ..typing import Array, Float64s, Keywords
 

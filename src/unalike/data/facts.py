@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..typing import Array, Document, Int64s, Keywords
 from .federation import Federation, Split
 from .preprocessing import Preparation
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 VERSION = 1
 NAMES = ("names", "label_names", "columns", "groups")

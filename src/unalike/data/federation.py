@@ -23,7 +23,7 @@ from .digests import digest_arrays
 from .groups import Groups, check_groups, groups_of
 from .importance import SIMILARITY, importance_of
 from .preview import show_federation
-from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
+from .train_test_split import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
 if TYPE_CHECKING:
     from .preprocessing import Preparation

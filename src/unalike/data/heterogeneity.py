@@ -12,7 +12,7 @@ import numpy as np
 from ..core.random import generator
 from ..typing import Document, Float64s, Keywords
 from .federation import Federation
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 _MOST = 200  # all pairs of more clients than this would take long and say no more
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 if TYPE_CHECKING:
     from .federation import Federation

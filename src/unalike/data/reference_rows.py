@@ -20,7 +20,7 @@ from ..errors import ConfigError
 from ..typing import Bools, Int64s
 from .federation import Federation, Split
 from .skews import require_floats
-from .splitting import PARTS, part_sizes
+from .train_test_split import PARTS, part_sizes
 
 
 class ReferenceSplit(NamedTuple):

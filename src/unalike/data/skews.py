@@ -18,7 +18,7 @@ from ..core.registry import Registry
 from ..errors import ConfigError
 from ..typing import Array, Float64s
 from .federation import Federation, Split
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 skew_registry: Registry[Federation] = Registry("skew", "skews")
 

@@ -15,7 +15,7 @@ from ..errors import DataError
 from ..typing import Array
 from .federation import Federation, Split
 from .importance import check_importance
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 LARGEST_CLASSES, MOST_LABELS = 1_000_000, 10_000
 """Of classes whose number is stated, and of those that labels alone tell: a column of more is a name, a text

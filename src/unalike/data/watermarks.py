@@ -28,7 +28,7 @@ from .arrays import gather_features
 from .chosen_clients import choose_clients
 from .federation import Federation, Split
 from .skews import require_floats
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..typing import Keywords
 from .federation import Federation, Split
-from .splitting import PARTS
+from .train_test_split import PARTS
 
 
 def label_again(federation: Federation, clients: ArrayLike) -> Federation:

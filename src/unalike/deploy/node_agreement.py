@@ -14,7 +14,7 @@ import numpy as np
 
 from ..data import Federation
 from ..data.files.agreement import agree_columns, agree_labels, agree_target
-from ..data.splitting import check_fractions, part_sizes
+from ..data.train_test_split import check_fractions, part_sizes
 from ..errors import DataError
 from ..experiments.config import Experiment
 from .client_config import NodeRows, far_federation

@@ -19,7 +19,7 @@ from ..data.streams import arrival_registry
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..timing import NetworkTime, Timing, timing_registry
-from ..training.stopping import StopRule
+from ..training.early_stopping import StopRule
 from ..trust.behaviors import SimulatedAttack, behavior_registry
 from ..trust.monitor import monitor_registry
 from ..typing import Keywords

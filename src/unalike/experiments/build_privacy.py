@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ..algorithms import DPSGD, Algorithm, algorithm_registry
 from ..errors import ConfigError
-from ..privacy.accounting import gaussian_epsilon
+from ..privacy.accountant import gaussian_epsilon
 from ..privacy.central import CentralPrivacy, central_privacy, numbers
 from ..privacy.local import LocalPrivacy
 from ..privacy.local_simulation import LocallyPrivate

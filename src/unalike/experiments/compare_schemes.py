@@ -27,7 +27,7 @@ from ..core.random import generator
 from ..data import Federation
 from ..data.without_clients import has_same_encoding
 from ..errors import ConfigError, RunError
-from ..privacy.accounting import charge_epsilon
+from ..privacy.accountant import charge_epsilon
 from ..privacy.central import CentralPrivacy, central_dp
 from ..training.observers import Observer
 from ..trust.unlearning.calibration import Budget

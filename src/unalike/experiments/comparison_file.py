@@ -17,7 +17,7 @@ from ..errors import ConfigError, RunError
 from ..runs.comparison_tables import ANSWER
 from ..runs.configuration import plain, read_config, write_config
 from ..runs.sealed_files import seal_again, verify
-from ..training.stopping import StopRule
+from ..training.early_stopping import StopRule
 from ..typing import Document
 from .config import Experiment
 from .outside_paths import check_received_settings

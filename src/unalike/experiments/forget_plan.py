@@ -18,7 +18,7 @@ from ..core.run_files import MODEL, UNLEARNING, check_run
 from ..core.spec import Spec
 from ..errors import ConfigError, RunError, unknown
 from ..runs import RunFolder, load_tensors
-from ..training.stopping import StopRule
+from ..training.early_stopping import StopRule
 from ..training.unlearning_history import LedgerTerms, branch_history
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import model_digest

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..runs.comparison import REACHED
-from ..training.stopping import SPLITS, StopRule
+from ..training.early_stopping import SPLITS, StopRule
 from ..typing import Array, Float64s
 
 

@@ -1,4 +1,4 @@
-from .batch_normalized import cnn_bn, mlp_bn
+from .batch_normalization import cnn_bn, mlp_bn
 from .catalog import model_registry
 from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp

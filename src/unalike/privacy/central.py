@@ -29,7 +29,7 @@ from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
 from ..typing import Array, Event, Float64s, Message, Report, Upload
-from .accounting import Ledger, budget_message
+from .accountant import Ledger, budget_message
 
 
 @dataclass(frozen=True)

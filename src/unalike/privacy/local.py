@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..typing import Array
-from .accounting import gaussian_delta
+from .accountant import gaussian_delta
 from .central import numbers
 from .clipping import clip_arrays, fresh_noise
 

@@ -29,7 +29,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..timing import Step
 from ..typing import Array, Event, Float64s, Memory, Message, Report
-from .accounting import Ledger, budget_message
+from .accountant import Ledger, budget_message
 from .local import LocalPrivacy
 
 NOISE = 0x10CA1

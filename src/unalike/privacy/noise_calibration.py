@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from ..core.extras import check_extra
 from ..errors import ConfigError
-from .accounting import charge_epsilon
+from .accountant import charge_epsilon
 
 LEAST, MOST = 2.0**-10, 2.0**30
 """Noise multipliers among which one is looked for."""

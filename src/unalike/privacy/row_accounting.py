@@ -32,7 +32,7 @@ from ..aggregation.wrapper import AggregatorWrapper
 from ..core.extras import install_command, is_installed
 from ..timing import Step
 from ..typing import Array, ClientIds, Event, Float64s, Int64s, Report
-from .accounting import ROUNDING, charge_epsilon
+from .accountant import ROUNDING, charge_epsilon
 
 MANY = 2**14
 FEW = 256

@@ -2,11 +2,11 @@ from .bounds import lower_bound
 from .certification import Certificate, certify
 from .column_stochastic import pushing
 from .cycle_time import Circuit, critical_circuit
-from .designs.matcha import Matcha
-from .designs.mst import mst
-from .designs.ring import ring_of
-from .designs.search import search, search_certified
-from .designs.star import star
+from .overlays.matcha import Matcha
+from .overlays.mst import mst
+from .overlays.ring import ring_of
+from .overlays.search import search, search_certified
+from .overlays.star import star
 from .gossip import Gossip
 from .graphs import Graph, check_graph, degrees, graph_of, graph_registry, unreachable
 from .mixing import (

@@ -39,7 +39,7 @@ from .noise_account import (
 from .observers import Observers, Watching
 from .plan import TrainingPlan, Unlearning
 from .round_keeper import RoundKeeper
-from .stopping import StopRule
+from .early_stopping import StopRule
 from .trackers import make_trackers
 from .unlearning_history import check_unlearning_plan
 

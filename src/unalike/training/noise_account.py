@@ -19,7 +19,7 @@ from ..algorithms.base import USUAL_NOISE, PrivateRows
 from ..data import Federation
 from ..engine.shards import local_steps
 from ..errors import ConfigError
-from ..privacy.accounting import Ledger
+from ..privacy.accountant import Ledger
 from ..privacy.central import CentralPrivacy
 from ..privacy.local_simulation import LocalAccount
 from ..privacy.noise_calibration import check_accountant, check_budget, smallest_noise

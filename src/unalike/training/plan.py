@@ -27,7 +27,7 @@ from ..timing import Timing
 from ..typing import State
 from .observers import Observer
 from .round_keeper import RoundKeeper
-from .stopping import StopRule
+from .early_stopping import StopRule
 
 
 class Unlearning(NamedTuple):

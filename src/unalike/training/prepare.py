@@ -31,7 +31,7 @@ from .noise_account import account_noise
 from .plan import TrainingPlan
 from .regret import check_regret
 from .steps import Cohorts, Steps
-from .stopping import Patience, Stopping, StopRule
+from .early_stopping import Patience, Stopping, StopRule
 from .stream_clock import follow_clock
 from .stream_weights import assumption_events
 from .training_state import Progress

@@ -21,7 +21,7 @@ from .median_columns import decisive_columns
 from .observers import Observer
 from .round_keeper import RoundKeeper
 from .round_report import RoundReport, round_report
-from .stopping import Stopping
+from .early_stopping import Stopping
 from .training_state import Progress
 
 MOST_LISTED = 10_000

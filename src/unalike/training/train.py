@@ -28,7 +28,7 @@ from .plan import TrainingPlan
 from .prepare import prepare_plan
 from .round_keeper import RoundKeeper
 from .run import Run
-from .stopping import StopRule
+from .early_stopping import StopRule
 from .unlearning_history import keeping_history
 
 

@@ -12,7 +12,7 @@ from unalike.analytics.model_matrix import plan_design
 from unalike.analytics.statistics import LocalNodes, Question
 from unalike.data.tables import Table
 from unalike.errors import ConfigError
-from unalike.privacy.accounting import charge_epsilon
+from unalike.privacy.accountant import charge_epsilon
 
 BOUNDS = {"age": (0.0, 100.0), "income": (-1.0, 3.0), "sex": ("f", "m")}
 

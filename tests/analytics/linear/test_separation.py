@@ -12,7 +12,7 @@ from unalike.analytics.hierarchical.hm1 import HM1
 from unalike.analytics.hierarchical.hm2 import HM2
 from unalike.analytics.linear.linear_regression import LinearRegression
 from unalike.analytics.linear.logistic_regression import LogisticRegression
-from unalike.analytics.survival.cox_model import CoxModel
+from unalike.analytics.survival.cox_regression import CoxModel
 from unalike.errors import ConfigError
 
 

@@ -8,7 +8,7 @@ PAIRS = "from,to,latency_ms,bandwidth_mbps\n" + "".join(
 
 
 def test_measured_pairs_are_compared_by_the_usual_designs_that_need_no_map(unalike, tmp_path, monkeypatch):
-    monkeypatch.setattr("unalike.topology.designs.search.USUAL", 0.3)  # a short search will do
+    monkeypatch.setattr("unalike.topology.overlays.search.USUAL", 0.3)  # a short search will do
     file = tmp_path / "pairs.csv"
     file.write_text(PAIRS)
     answer = unalike("network", "compare", "--underlay", str(file), "--rounds", "0", "--json")

@@ -33,7 +33,7 @@ from unalike.deploy.secure_aggregation.engine import SecureEngine
 from unalike.deploy.secure_aggregation.grid import SentMessage, fault
 from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
 from unalike.participation import Full, Uniform, sampler_registry
-from unalike.privacy.accounting import Ledger
+from unalike.privacy.accountant import Ledger
 from unalike.privacy.central import CentralPrivacy
 from unalike.privacy.secure_aggregation import HEAVIEST, check_secure, levels, reach, whole_weights
 from unalike.trust.monitor import Monitor, MonitorState

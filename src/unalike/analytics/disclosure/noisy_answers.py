@@ -25,7 +25,7 @@ import numpy as np
 
 from ...data.tables import Table
 from ...errors import ConfigError, DataError
-from ...privacy.accounting import charge_epsilon
+from ...privacy.accountant import charge_epsilon
 from ...privacy.noise_calibration import release_noise
 from ...typing import Array, Document, Float64s
 from ..design import INTERCEPT

@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ...algorithms.shared.optimizers import Optimizer
-from ...data.splitting import PARTS
+from ...data.train_test_split import PARTS
 from ...data.tables import Table
 from ...errors import ConfigError, unknown
 from ...training.run import Run

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data import Federation, Split
-from ...data.splitting import PARTS
+from ...data.train_test_split import PARTS
 from ...errors import ConfigError, DataError
 from ...typing import Float64s, Keywords
 from ..design import INTERCEPT, Design, flat_features

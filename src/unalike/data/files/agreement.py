@@ -20,7 +20,7 @@ from ...errors import DataError
 from ...typing import Array, Int64s, Keywords
 from ..federation import Federation, Split
 from ..missing_values import is_missing_word, say_missing_words
-from ..splitting import PARTS
+from ..train_test_split import PARTS
 from ..validation import MOST_LABELS
 
 LONGEST_LABEL = 200

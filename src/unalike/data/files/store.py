@@ -19,7 +19,7 @@ from ...errors import DataError
 from ...typing import Array, Document
 from ..federation import Federation, Split
 from ..preprocessing import Preparation
-from ..splitting import PARTS
+from ..train_test_split import PARTS
 from ..validation import validate
 from .array_files import read_npy
 from .text_columns import in_short

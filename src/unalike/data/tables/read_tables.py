@@ -20,7 +20,7 @@ from ..files.csv_tables import csv_columns
 from ..files.parquet_tables import parquet_columns
 from ..files.text_columns import reading
 from ..library_data import can, is_index, is_missing
-from ..splitting import PARTS
+from ..train_test_split import PARTS
 from .sql import plain_column
 from .table import Table, Tables
 

@@ -20,7 +20,7 @@ from ...data.arrays import clean_targets
 from ...data.federation import assemble
 from ...data.files.agreement import spell, translate
 from ...data.files.store import MANIFEST
-from ...data.splitting import assign_parts
+from ...data.train_test_split import assign_parts
 from ...experiments.config import Experiment, make_experiment
 from ..client_config import ClientConfig
 from ..transport.messages import MessageError

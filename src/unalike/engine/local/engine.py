@@ -27,7 +27,7 @@ from .evaluation import EvaluationRows, evaluate_shared, place_evaluation_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
-from .program import RoundInputs, Samples, SingleUploads, Visit, round_program, rounds_program, walk_program
+from .compiled_round import RoundInputs, Samples, SingleUploads, Visit, round_program, rounds_program, walk_program
 from .rows import GatheredRows, PlacedRows, Resident
 from .stale_block import in_order, stale_program
 

@@ -27,7 +27,7 @@ from ..base import Setting
 from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .batches import round_up
 from .devices import everywhere
-from .program import PER_DEVICE, REPLICATED
+from .compiled_round import PER_DEVICE, REPLICATED
 from .rows import whole
 
 BLOCK = 256

@@ -28,7 +28,7 @@ from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .devices import everywhere
 from .evaluation import BLOCK, Means, empty_means
 from .plan import Plan
-from .program import PER_DEVICE, REPLICATED, Samples, client_data, recall
+from .compiled_round import PER_DEVICE, REPLICATED, Samples, client_data, recall
 from .rows import GatheredRows
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ..traced_rates import rated_program
 from .batches import power_of_two
 from .layout import Layout
 from .plan import Plan
-from .program import (
+from .compiled_round import (
     PER_DEVICE,
     REPLICATED,
     Samples,

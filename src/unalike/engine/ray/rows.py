@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.federation import Federation, Split
-from ...data.splitting import PARTS
+from ...data.train_test_split import PARTS
 from ...errors import DataError
 from ...typing import Array, ClientIds, Int64s, Keywords
 from ..base import Part, Setting

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data import Federation
 from ...data.federation import assemble
-from ...data.splitting import assign_parts
+from ...data.train_test_split import assign_parts
 from ...errors import DataError
 from ...typing import Array
 

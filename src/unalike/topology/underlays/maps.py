@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...core.random import generator
 from ...errors import ConfigError
 from ...typing import Float64s
-from ..designs.spanning_trees import prim
+from ..overlays.spanning_trees import prim
 from .base import Underlay, load_stored_underlay, underlay_registry
 
 EARTH_KM = 6371.0088

@@ -11,7 +11,7 @@ from unalike.data import Federation
 from unalike.data.federation import Split
 from unalike.data.sources.files import local
 from unalike.models import Task, linear
-from unalike.topology.designs.matcha import Matcha
+from unalike.topology.overlays.matcha import Matcha
 from unalike.topology.overlay import Design, design
 from unalike.topology.underlays.connectivity import Connectivity, connect
 

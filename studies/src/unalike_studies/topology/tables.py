@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from unalike.topology.designs.search import search_certified
+from unalike.topology.overlays.search import search_certified
 from unalike.topology.overlay import design
 from unalike.topology.underlays.connectivity import connect
 

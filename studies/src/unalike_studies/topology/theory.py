@@ -15,7 +15,7 @@ import numpy as np
 
 from unalike.topology.cycle_time import critical_circuit, howard, karp, start_times
 from unalike.topology.delays import both_ways, design_delays, overlay_delays
-from unalike.topology.designs.matcha import Matcha
+from unalike.topology.overlays.matcha import Matcha
 from unalike.topology.overlay import Overlay, design
 from unalike.topology.strong_connectivity import is_strong
 from unalike.topology.underlays.connectivity import Connectivity, connect

@@ -5,7 +5,7 @@ import pandas
 import pytest
 import statsmodels.formula.api as smf
 
-from unalike.analytics.linear.mixed_model import MixedModel
+from unalike.analytics.linear.linear_mixed_model import MixedModel
 from unalike.data.tables import tables_of
 from unalike.errors import ConfigError, DataError
 

@@ -9,8 +9,8 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.topology import connect, design
 from unalike.topology.delays import both_ways, single_delays
-from unalike.topology.designs.ring import ring_of
-from unalike.topology.designs.tsp import christofides, shorten, tour_length
+from unalike.topology.overlays.ring import ring_of
+from unalike.topology.overlays.tsp import christofides, shorten, tour_length
 
 from ..test_delays import uneven
 

@@ -11,7 +11,7 @@ from unalike import ConfigError, FedAvg, Task, load, train
 from unalike.algorithms.fedbn import FedBN
 from unalike.core import pytrees
 from unalike.models import Batch, cnn_bn, mlp_bn
-from unalike.models.batch_normalized import batch_statistics
+from unalike.models.batch_normalization import batch_statistics
 from unalike.models.losses import cross_entropy
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import pytest
 import unalike
 from unalike.errors import ConfigError
 from unalike.runs import RunFolder
-from unalike.training.stopping import StopRule
+from unalike.training.early_stopping import StopRule
 
 FEDERATION = unalike.load("digits", clients=6, partition="iid", samples=300, seed=0)
 MODEL = unalike.models.linear(input_shape=(8, 8, 1), outputs=10)

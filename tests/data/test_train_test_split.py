@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data.splitting import TEST, TRAIN, VALIDATION, assign_parts
+from unalike.data.train_test_split import TEST, TRAIN, VALIDATION, assign_parts
 from unalike.errors import ConfigError
 
 

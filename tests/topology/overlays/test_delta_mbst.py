@@ -4,7 +4,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.topology import connect, design
-from unalike.topology.designs.spanning_trees import to_undirected
+from unalike.topology.overlays.spanning_trees import to_undirected
 from unalike.topology.overlay import Overlay
 
 from .test_mst import all_trees

@@ -6,8 +6,8 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.topology import connect, design, read_measurements
 from unalike.topology.delays import overlay_delays
-from unalike.topology.designs.edge_coloring import matchings
-from unalike.topology.designs.matcha import Matcha, best_chances, best_weight, laplacian
+from unalike.topology.overlays.edge_coloring import matchings
+from unalike.topology.overlays.matcha import Matcha, best_chances, best_weight, laplacian
 
 NETWORK = connect("geometric:12", seed=4)
 

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from unalike.topology.designs.spanning_trees import cube_path, kruskal, prim
+from unalike.topology.overlays.spanning_trees import cube_path, kruskal, prim
 
 
 def random_weights(size, seed):
