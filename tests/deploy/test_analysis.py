@@ -15,8 +15,8 @@ from unalike.analytics.hierarchical.hm1 import HM1
 from unalike.analytics.hierarchical.hm1_rounds import HM1Rounds
 from unalike.analytics.hierarchical.hm2 import HM2
 from unalike.analytics.hierarchical.penalized import PenalizedRegression
-from unalike.analytics.linear.linear_regression import LinearRegression
 from unalike.analytics.linear.linear_mixed_model import MixedModel
+from unalike.analytics.linear.linear_regression import LinearRegression
 from unalike.analytics.model_matrix import Plan, matrix_of
 from unalike.analytics.serialization import read_method, write_method
 from unalike.analytics.statistics import LocalNodes, describe

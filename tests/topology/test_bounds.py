@@ -10,8 +10,8 @@ from unalike.topology.bounds import Choices, all_choices, lightest_round, lower_
 from unalike.topology.certification import certify, decide
 from unalike.topology.cycle_time import critical_circuit
 from unalike.topology.delays import overlay_delays
-from unalike.topology.overlays.search import anneal, best_design, search_certified, without_needless
 from unalike.topology.overlay import Overlay
+from unalike.topology.overlays.search import anneal, best_design, search_certified, without_needless
 from unalike.topology.strong_connectivity import is_strong
 
 from .test_delays import uneven

@@ -3,9 +3,9 @@
 from .analyses import choose_analysis, fit_analysis
 from .design import Design
 from .estimator import Estimator, analysis_registry
+from .linear.linear_mixed_model import MixedModel
 from .linear.linear_regression import LinearRegression
 from .linear.logistic_regression import LogisticRegression
-from .linear.linear_mixed_model import MixedModel
 from .model_matrix import Plan, design_by_formula
 from .statistics import LocalNodes, cross_table, describe, principal_components
 from .summary import Summary, SummaryTable

@@ -26,8 +26,8 @@ from .files.agreement import (
     order_columns,
 )
 from .library_data import check_mapping, column_names, is_foreign, is_missing, refuse
-from .train_test_split import PARTS, assign_parts
 from .torch_datasets import channels_last, is_dataset, read_dataset
+from .train_test_split import PARTS, assign_parts
 from .validation import check_alike, check_client, check_largest_label, check_names, validate
 
 _UNDECIDED = -1

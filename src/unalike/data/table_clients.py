@@ -22,10 +22,10 @@ from .files.client_files import stack_numbers
 from .missing_values import say_missing_words
 from .preprocessing import ColumnFacts, Preparation, facts_of, fit_preparation, needs_preparation
 from .preprocessing.read_preparation import read_preparation
-from .train_test_split import PARTS, assign_parts
 from .tables.column_hints import column_hints
 from .tables.identifying_columns import identifying_columns
 from .tables.table import Table
+from .train_test_split import PARTS, assign_parts
 
 MissingValues = Literal["fill", "drop", "refuse"]
 WAYS = ("auto", "always", "never")

@@ -22,11 +22,11 @@ from .files.agreement import StringLabels, same_kind, spell
 from .files.client_files import Rows, likely_target, read_folder
 from .files.text_columns import in_short, targets_of
 from .library_data import is_boolean, is_missing, is_nested
-from .train_test_split import PARTS
 from .table_clients import PART, ClientTable, federation_of, how_to_prepare
 from .tables.read_tables import are_parts, columns_of, is_table, read_columns, split_columns, tables_in
 from .tables.sql import read_sql
 from .tables.table import Table
+from .train_test_split import PARTS
 
 Columns = NamedColumns
 """The values of every column, by its name."""

@@ -23,8 +23,8 @@ from ..engine.row_outputs import model_outputs
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..privacy.audit.signals import Signals
-from ..training.run import Run
 from ..training.early_stopping import StopRule
+from ..training.run import Run
 from ..training.train import train
 from ..typing import Array, Bools, Int64s, Params
 from .audit_rows import AuditRows, deal_again, run_outputs, signals_of

@@ -23,9 +23,9 @@ from ..runs import compare as compare_results
 from ..runs.comparison import UNTRAINED
 from ..runs.comparison_tables import interval_words
 from ..runs.selection import ENDED_BY_TEST_ROWS
+from ..training.early_stopping import StopRule
 from ..training.final_numbers import nothing_trained
 from ..training.observers import Observer
-from ..training.early_stopping import StopRule
 from ..typing import Array, Float64s, Row
 from .build import (
     client_importance,

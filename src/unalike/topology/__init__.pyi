@@ -2,11 +2,6 @@ from .bounds import lower_bound
 from .certification import Certificate, certify
 from .column_stochastic import pushing
 from .cycle_time import Circuit, critical_circuit
-from .overlays.matcha import Matcha
-from .overlays.mst import mst
-from .overlays.ring import ring_of
-from .overlays.search import search, search_certified
-from .overlays.star import star
 from .gossip import Gossip
 from .graphs import Graph, check_graph, degrees, graph_of, graph_registry, unreachable
 from .mixing import (
@@ -21,6 +16,11 @@ from .mixing import (
 )
 from .network_timing import OnNetwork
 from .overlay import Design, Overlay, design, designer_registry, overlay_of
+from .overlays.matcha import Matcha
+from .overlays.mst import mst
+from .overlays.ring import ring_of
+from .overlays.search import search, search_certified
+from .overlays.star import star
 from .underlays.base import Underlay, underlay_of, underlay_registry
 from .underlays.connectivity import GIGABIT, Connectivity, connect
 from .underlays.maps import great_circle_km

@@ -28,6 +28,7 @@ from .arguments import (
     as_unlearning,
     check_numbers,
 )
+from .early_stopping import StopRule
 from .newcomers import set_apart
 from .noise_account import (
     PrivacyBudget,
@@ -39,7 +40,6 @@ from .noise_account import (
 from .observers import Observers, Watching
 from .plan import TrainingPlan, Unlearning
 from .round_keeper import RoundKeeper
-from .early_stopping import StopRule
 from .trackers import make_trackers
 from .unlearning_history import check_unlearning_plan
 

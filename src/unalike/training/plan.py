@@ -25,9 +25,9 @@ from ..models import Task
 from ..participation import Full, Participation, Remaining, Renormalized
 from ..timing import Timing
 from ..typing import State
+from .early_stopping import StopRule
 from .observers import Observer
 from .round_keeper import RoundKeeper
-from .early_stopping import StopRule
 
 
 class Unlearning(NamedTuple):

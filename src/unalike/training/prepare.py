@@ -24,6 +24,7 @@ from ..timing import Clients, plan_schedule
 from ..typing import Event, Message
 from .best_model import judging_metric
 from .cadence import ENDLESS, Cadence, make_cadence
+from .early_stopping import Patience, Stopping, StopRule
 from .exposed_rows import row_events
 from .fingerprint import Fingerprint, settings_fingerprint
 from .history import History
@@ -31,7 +32,6 @@ from .noise_account import account_noise
 from .plan import TrainingPlan
 from .regret import check_regret
 from .steps import Cohorts, Steps
-from .early_stopping import Patience, Stopping, StopRule
 from .stream_clock import follow_clock
 from .stream_weights import assumption_events
 from .training_state import Progress

@@ -16,12 +16,12 @@ from ..typing import Array, ClientIds, Event, State
 from .best_model import BestModel
 from .cadence import Cadence
 from .checkpoint import Checkpointer
+from .early_stopping import Stopping
 from .evaluation import Evaluation
 from .median_columns import decisive_columns
 from .observers import Observer
 from .round_keeper import RoundKeeper
 from .round_report import RoundReport, round_report
-from .early_stopping import Stopping
 from .training_state import Progress
 
 MOST_LISTED = 10_000

@@ -19,6 +19,7 @@ from ..runs.checkpoints import Checkpoints
 from ..timing import Timing
 from ..trust.behaviors import Behavior
 from ..typing import Config, State
+from .early_stopping import StopRule
 from .execute import FROM_PYTHON, Out, execute, path_of
 from .fit_plan import check_restarts, fit_plan, fit_stream
 from .make_plan import plan_training
@@ -28,7 +29,6 @@ from .plan import TrainingPlan
 from .prepare import prepare_plan
 from .round_keeper import RoundKeeper
 from .run import Run
-from .early_stopping import StopRule
 from .unlearning_history import keeping_history
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.topology import connect, design
-from unalike.topology.overlays.spanning_trees import to_undirected
 from unalike.topology.overlay import Overlay
+from unalike.topology.overlays.spanning_trees import to_undirected
 
 from ..test_delays import uneven
 

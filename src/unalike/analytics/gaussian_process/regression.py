@@ -18,8 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ...algorithms.shared.optimizers import Optimizer
-from ...data.train_test_split import PARTS
 from ...data.tables import Table
+from ...data.train_test_split import PARTS
 from ...errors import ConfigError, unknown
 from ...training.run import Run
 from ...typing import Bools, Document, Fields, Float64s

@@ -22,12 +22,20 @@ from ..blocks import Block, BlockLimits, one_cohort
 from ..distributed import Visited
 from ..memories import Memories
 from .batches import lengthen_batches, plan_batches, power_of_two, round_up
+from .compiled_round import (
+    RoundInputs,
+    Samples,
+    SingleUploads,
+    Visit,
+    round_program,
+    rounds_program,
+    walk_program,
+)
 from .devices import everywhere, mesh
 from .evaluation import EvaluationRows, evaluate_shared, place_evaluation_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
-from .compiled_round import RoundInputs, Samples, SingleUploads, Visit, round_program, rounds_program, walk_program
 from .rows import GatheredRows, PlacedRows, Resident
 from .stale_block import in_order, stale_program
 

@@ -26,8 +26,8 @@ from ...typing import Array, ClientIds, Float64s, Int64s, Message, PyTree
 from ..base import Setting
 from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .batches import round_up
-from .devices import everywhere
 from .compiled_round import PER_DEVICE, REPLICATED
+from .devices import everywhere
 from .rows import whole
 
 BLOCK = 256

@@ -25,10 +25,10 @@ from ...models.metrics import divide_sums
 from ...typing import ClientIds, Memory, Message, PyTree, Scalar
 from ..memories import Memories
 from ..traced_rates import Rates, fill_rates, place_rates, rated_program
+from .compiled_round import PER_DEVICE, REPLICATED, Samples, client_data, recall
 from .devices import everywhere
 from .evaluation import BLOCK, Means, empty_means
 from .plan import Plan
-from .compiled_round import PER_DEVICE, REPLICATED, Samples, client_data, recall
 from .rows import GatheredRows
 
 if TYPE_CHECKING:

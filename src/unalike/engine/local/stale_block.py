@@ -22,8 +22,6 @@ from ...core import pytrees
 from ...typing import Int64s, Leaf, Memory, Message, PyTree, State
 from ..traced_rates import rated_program
 from .batches import power_of_two
-from .layout import Layout
-from .plan import Plan
 from .compiled_round import (
     PER_DEVICE,
     REPLICATED,
@@ -35,6 +33,8 @@ from .compiled_round import (
     set_row,
     zeros,
 )
+from .layout import Layout
+from .plan import Plan
 
 
 class Order(NamedTuple):

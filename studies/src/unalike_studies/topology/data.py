@@ -11,8 +11,8 @@ from unalike.data import Federation
 from unalike.data.federation import Split
 from unalike.data.sources.files import local
 from unalike.models import Task, linear
-from unalike.topology.overlays.matcha import Matcha
 from unalike.topology.overlay import Design, design
+from unalike.topology.overlays.matcha import Matcha
 from unalike.topology.underlays.connectivity import Connectivity, connect
 
 BEHIND = 1e-12

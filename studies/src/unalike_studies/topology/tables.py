@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from unalike.topology.overlays.search import search_certified
 from unalike.topology.overlay import design
+from unalike.topology.overlays.search import search_certified
 from unalike.topology.underlays.connectivity import connect
 
 from ..study import Claim, at_most, matches

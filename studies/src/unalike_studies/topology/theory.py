@@ -15,8 +15,8 @@ import numpy as np
 
 from unalike.topology.cycle_time import critical_circuit, howard, karp, start_times
 from unalike.topology.delays import both_ways, design_delays, overlay_delays
-from unalike.topology.overlays.matcha import Matcha
 from unalike.topology.overlay import Overlay, design
+from unalike.topology.overlays.matcha import Matcha
 from unalike.topology.strong_connectivity import is_strong
 from unalike.topology.underlays.connectivity import Connectivity, connect
 from unalike.typing import Bools, Float64s, Int64s
