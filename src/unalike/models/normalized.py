@@ -7,9 +7,8 @@ groups of channels (Wu, He, Group Normalization, 2018):
     h  <-  scale * (h - mean(h)) / sqrt(variance(h) + eps) + shift
 
 Nothing is remembered from call to call, and a row is normalized without the others;
-:mod:`.batch_normalization`
-has the same networks with statistics over the batch. The parameters `scale` and `shift` are below "norm",
-where FedBN finds them.
+:mod:`.batch_normalization` has the same networks with statistics over the batch. The parameters `scale` and
+`shift` are below "norm", where FedBN finds them.
 """
 
 from __future__ import annotations
