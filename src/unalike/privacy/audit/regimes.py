@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ...core.spec import number_or_word
+from ...core.spec import Spec
 from ...errors import ConfigError, unknown
 from .curves import Curve
 from .report_card import ReportCard, show_utility
@@ -91,13 +91,13 @@ def parse_regimes(text: str) -> list[Regime]:
     """
     found = []
     for word in dict.fromkeys(part.strip() for part in text.split(",") if part.strip()):
-        name, given, amount = word.partition(":")
-        if name not in REGIMES or (given and name != SHIFTED):
+        regime = Spec.parse(word)
+        if regime.name not in REGIMES or (regime.arguments and regime.name != SHIFTED):
             raise unknown("regime", word, (*REGIMES[:-1], f"{SHIFTED}:{DEFAULT_SHIFT:g}"))
-        shift = number_or_word(amount) if given else DEFAULT_SHIFT
+        shift = regime.arguments[0] if regime.arguments else DEFAULT_SHIFT
         if not isinstance(shift, int | float) or not 0 < shift < float("inf"):
-            raise ConfigError(f"reference rows are shifted by a number above 0, not by {amount!r}.")
-        found.append(Regime(name, float(shift) if name == SHIFTED else 0.0))
+            raise ConfigError(f"reference rows are shifted by a number above 0, not by {regime.rest!r}.")
+        found.append(Regime(regime.name, float(shift) if regime.name == SHIFTED else 0.0))
     if not found:
         raise ConfigError(f"no regime is given; choose some of {', '.join(REGIMES)}.")
     return found
