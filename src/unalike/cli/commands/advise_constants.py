@@ -146,24 +146,20 @@ def _fair_row(report: FairReport) -> dict[str, str]:
 
 
 def _work_row(one: LocalWork) -> dict[str, str]:
-    def text(number: float | None) -> str:
-        return "" if number is None else "any" if math.isinf(number) else f"{number:.4g}"
-
-    return {
-        "method": one.name,
-        "best local steps": text(one.best_local_steps),
-        "rounds": text(one.rounds),
-        "gap kept": text(one.gap_left),
-    }
+    best = _text(one.best_local_steps, "any")
+    row = {"method": one.name, "best local steps": best, "rounds": _text(one.rounds)}
+    return row | {"gap kept": _text(one.gap_left)}
 
 
 def _row(report: MethodReport) -> dict[str, str]:
-    def text(number: float | None) -> str:
-        return "" if number is None else "none" if math.isinf(number) else f"{number:.4g}"
-
     return {
         "method": report.name,
-        "longest": text(report.longest_step),
-        "gap": text(report.gap_bound),
-        "gradient": text(report.gradient_bound),
+        "longest": _text(report.longest_step),
+        "gap": _text(report.gap_bound),
+        "gradient": _text(report.gradient_bound),
     }
+
+
+def _text(number: float | None, endless: str = "none") -> str:
+    """For a cell of a table."""
+    return "" if number is None else endless if math.isinf(number) else f"{number:.4g}"
