@@ -86,6 +86,7 @@ def test_homogeneity_stays_that_of_all_pairs():
     assert (sparse.reference, sparse.fit) == (full.reference, full.fit)
     assert sparse.as_dict()["edges"] < full.as_dict()["edges"] == 66
     assert sparse.importance.sum() == pytest.approx(1)
+    assert sparse.groups().max() < 6, "hubs are no groups: these have two clients on average"
 
 
 def test_groups_that_share_nothing_are_the_components():

@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import ConfigError
 from ...typing import ClientIds, Document, Float64s, Int64s
 from .caveats import edge_caveats
-from .clusters import spectral_groups
+from .clusters import MOST_GROUPS, count_groups, spectral_groups
 from .graph import Spectrum, adjacency, degree_weights, edge_weights, spectrum
 from .homogeneity import NormalFit, fit_normal, homogeneity
 from .misalignment import check_messages, misalignment, pairs
@@ -103,6 +103,10 @@ class Similarity:
 
     def groups(self, count: int | None = None) -> Int64s:
         """The group of each compared client; as many as the spectrum says if no number is given."""
+        if count is None and self.graph != FULL:
+            # Hubs of a sparse graph leave gaps at the upper end, which say nothing of groups of two or more.
+            most = max(min(MOST_GROUPS, len(self.compared) // 2), self.components)
+            count = count_groups(self.spectrum.values, most)
         return spectral_groups(self.spectrum, count)
 
     def verdict(self) -> str:
