@@ -17,6 +17,7 @@ from unalike.algorithms import (
     SimilarityWeights,
     similarity_weights,
 )
+from unalike.algorithms.perturbed_gradient import anchors, neighbor_means
 
 from . import naive
 
@@ -200,3 +201,43 @@ def test_similarities_of_another_number_of_clients_are_refused(federation, task)
 def test_weights_are_found_from_the_rows_when_training_starts(federation, task):
     ready = PerturbedGradient().prepare(task, federation)
     assert ready.similarity == similarity_weights(federation)
+
+
+def end(federation, task, algorithm):
+    return naive.flat(naive.train(federation, task, algorithm, 3).state["params"])
+
+
+def test_an_own_iterate_can_be_any_of_the_known_ones(federation, task):
+    known = {"work": WORK, "beta": 0.7, "similarity": GRAPH}
+    for method in (PerturbedGradient, PermutedGradient):
+        own = end(federation, task, method(**known, iterate=neighbor_means))
+        assert np.array_equal(own, end(federation, task, method(**known)))
+    anchored = end(federation, task, PerturbedGradient(**known, iterate=anchors))
+    published = end(federation, task, AnchoredGradient(work=WORK, beta=0.7))
+    np.testing.assert_allclose(anchored, published, atol=1e-6)
+
+
+def test_an_own_iterate_sees_the_model_of_the_round_before(federation, task):
+    def momentum(state):
+        return jax.tree.map(lambda now, before: 2 * now - before, anchors(state), state["previous"])
+
+    algorithm = PerturbedGradient(work=WORK, beta=0.8, similarity=GRAPH, iterate=momentum)
+    run = naive.train(federation, task, algorithm, 4)
+    theta = before = naive.zeros()
+    for _ in range(4):
+        ends = [
+            walk(theta, 2 * theta - before, *federation.train.client(i), naive.in_order(SIZES[i], 3, 2), 0.8)[
+                0
+            ]
+            for i in range(3)
+        ]
+        theta, before = np.average(ends, axis=0, weights=IMPORTANCE), theta
+    np.testing.assert_allclose(naive.flat(run.state["params"]), theta, atol=1e-5)
+
+
+def test_an_own_iterate_of_wrong_shape_is_refused(federation, task):
+    algorithm = PerturbedGradient(work=WORK, similarity=GRAPH, iterate=lambda state: state["params"])
+    with pytest.raises(ConfigError, match="function of the server's state"):
+        PerturbedGradient(iterate="anchors")
+    with pytest.raises(ConfigError, match="one model per client"):
+        naive.train(federation, task, algorithm, 1)

@@ -147,15 +147,20 @@ def report_methods(
     beta: float = 0.7,
 ) -> list[MethodReport]:
     """FedAvg, FedProx and perturbed gradients with these constants."""
-    methods: dict[str, Method] = {
+    problem = constants.problem()
+    return [
+        _report(name, method, problem, learning_rate, local_steps, rounds)
+        for name, method in compared_methods(alpha, beta).items()
+    ]
+
+
+def compared_methods(alpha: float, beta: float) -> dict[str, Method]:
+    """FedAvg, FedProx and perturbed gradients by name."""
+    return {
         "fedavg": Proximal(),
         f"fedprox mu={alpha:g}": Proximal(alpha),
         f"perturbed beta={beta:g}": Perturbed(beta),
     }
-    problem = constants.problem()
-    return [
-        _report(name, method, problem, learning_rate, local_steps, rounds) for name, method in methods.items()
-    ]
 
 
 def _report(

@@ -8,15 +8,17 @@ Clients count by their part of all similarities, p_i = sum_j A_ij / sum_kj A_kj,
 model of all (algorithm 2): that is what `unalike run` does with `perturbed` and `perturbed-permuted` unless
 `--importance` says something else; in Python, give the federation these importances.
 
-With beta = 1 this is FedAvg. Three choices of u_i tell what helps: the mean over similar clients
+With beta = 1 this is FedAvg, for any u_i. Three choices of u_i tell what helps: the mean over similar clients
 (`perturbed`), the model that everyone starts from (`perturbed-anchor`, which sends nothing more than FedAvg),
 and the mean that was made for somebody else (`perturbed-permuted`). With beta at or below 1/2, stiff
-directions zigzag from round to round; `unalike.theory.perturbed_gradient.stability` says when.
+directions zigzag from round to round; `unalike.theory.perturbed_gradient.stability` says when. In Python,
+`iterate` is an own choice of u_i.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -30,7 +32,7 @@ from ..core.random import generator
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Batch, Task
-from ..typing import Float64s, Memory, Message, Params, Predictor, State, Upload
+from ..typing import Float64s, Memory, Message, Params, Predictor, PyTree, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .needs import Needs
@@ -86,6 +88,10 @@ class PerturbedGradient(AnchoredGradient):
 
     similarity: SimilarityWeights | None = None
     """How similar clients are; found from their rows when training starts, where it is not given."""
+    iterate: Callable[[State], Params] | None = None
+    """An own u_i, in Python: from the server's state, where `params` is the model of all, `previous` that of
+    the round before, `models` everyone's last model and `mixing` the table P, to one model per client
+    (leading axis). `neighbor_means` and `anchors` of this module are such functions."""
 
     name: ClassVar[str] = "perturbed"
     usual_importance: ClassVar[str] = "similarity"
@@ -95,6 +101,11 @@ class PerturbedGradient(AnchoredGradient):
         super().__post_init__()
         if self.beta == 0:
             raise ConfigError("beta must be positive; only perturbed-anchor takes gradients at one point.")
+        if self.iterate is not None and not callable(self.iterate):
+            raise ConfigError(
+                f"iterate must be a function of the server's state, but is {self.iterate!r}; "
+                "give one in Python."
+            )
 
     @property
     def equals_local_training(self) -> bool:
@@ -124,10 +135,16 @@ class PerturbedGradient(AnchoredGradient):
     def init(self, task: Task, key: jax.Array) -> State:
         state, mixing = super().init(task, key), jnp.asarray(self.mixing(), jnp.float32)
         models = pytrees.stack([state["params"]] * len(mixing))
-        return State({**state, "models": models, "mixing": mixing})
+        begun = State({**state, "models": models, "mixing": mixing})
+        if self.iterate is None:
+            return begun
+        begun = State({**begun, "previous": state["params"]})
+        check_iterate(self.iterate, begun)
+        return begun
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return Message({"params": state["params"], "similar": neighbor_means(state)})
+        perturbed = neighbor_means(state) if self.iterate is None else self.iterate(state)
+        return Message({"params": state["params"], "similar": perturbed})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         towards = pytrees.row(message["similar"], data.client)
@@ -142,7 +159,8 @@ class PerturbedGradient(AnchoredGradient):
         old = pytrees.row(state["models"], mixed.clients)
         last = jax.tree.map(lambda new, kept: _where(accepted, new, kept), mixed.uploads, old)
         models = jax.tree.map(lambda table, rows: table.at[mixed.clients].set(rows), state["models"], last)
-        return State({**stepped, "models": models})
+        history = {} if self.iterate is None else {"previous": state["params"]}
+        return State({**stepped, "models": models, **history})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
@@ -190,6 +208,24 @@ def neighbor_means(state: State) -> Params:
         return _where(alone, model[None], jnp.tensordot(state["mixing"], models, axes=1))
 
     return jax.tree.map(mean, state["models"], state["params"])
+
+
+def anchors(state: State) -> Params:
+    """The model of all, once for every client."""
+    return jax.tree.map(
+        lambda models, model: jnp.broadcast_to(model, models.shape), state["models"], state["params"]
+    )
+
+
+def check_iterate(iterate: Callable[[State], Params], state: State) -> None:
+    """An own iterate has one model per client."""
+
+    def shapes(tree: Params) -> PyTree:
+        return jax.tree.map(jnp.shape, tree)
+
+    found, wanted = shapes(jax.eval_shape(iterate, state)), shapes(state["models"])
+    if found != wanted:
+        raise ConfigError(f"iterate must return one model per client, of shapes {wanted}, but has {found}.")
 
 
 def _where(rows: jax.Array, a: jax.Array, b: jax.Array) -> jax.Array:

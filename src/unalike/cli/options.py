@@ -33,6 +33,12 @@ TRUST = typer.Option(
     "wrote it or have read it. Options on the command line always may.",
 )
 
+GRAPH = typer.Option(
+    "full",
+    help="Which clients the similarity graph joins: full, knn:5 (nearest neighbors) or epsilon:0.01 "
+    "(misaligned by at most so much).",
+)
+
 
 def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) -> Callable[..., Any]:
     """`command(experiment=..., ...)` as a command line with one option per field, and a file."""

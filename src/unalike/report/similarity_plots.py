@@ -31,6 +31,7 @@ from ..data import Federation
 from ..data.similarity import Similarity
 from ..data.similarity.graph import fiedler_order, spectrum
 from ..data.similarity.misalignment import pairs
+from ..data.similarity.sparse_graph import keep_edges
 from ..typing import Float64s
 from .plots import last, line, rounds_axis
 
@@ -125,7 +126,7 @@ def draw_spectrum(axes: Axes, found: Similarity) -> None:
     """The density of the non-zero eigenvalues, with the second, the mean and the largest marked."""
     values = found.spectrum.values[1:]
     for weights in found.shuffled[:1]:
-        _density(axes, spectrum(weights).values[1:], MUTED)
+        _density(axes, spectrum(keep_edges(weights, found.graph)).values[1:], MUTED)
     _density(axes, values, color(0))
     marks = {"l_2": values[0], "mean": values.mean(), "l_n": values[-1]}
     for index, (name, at) in enumerate(marks.items()):
@@ -156,8 +157,8 @@ def draw_adjacency(axes: Axes, found: Similarity) -> None:
     """The weights of all pairs, in the order of the Fiedler vector."""
     order = fiedler_order(found.spectrum)
     order = order[:: -(-len(order) // _MOST_CELLS)]
-    table = found.weights[np.ix_(order, order)].copy()
-    np.fill_diagonal(table, np.nan)
+    table = found.edges[np.ix_(order, order)].copy()
+    table[table == 0] = np.nan  # no edge
     image = axes.imshow(table, cmap=_SHADES, interpolation="nearest", aspect="auto")
     axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.02).outline.set_visible(False)
     axes.grid(False)

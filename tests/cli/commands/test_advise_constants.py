@@ -60,3 +60,15 @@ def test_groups_add_what_the_theorems_on_fair_weights_say(ask, tmp_path):
     assert answer["methods"][-1]["name"] == "gifair rho=0.8"
     assert json.loads(ask("--rho", "0.1", "--json"))["fairness"][0]["groups"] == 4  # everybody for himself
     assert json.loads(ask("--json"))["fairness"] == []
+
+
+def test_local_steps_and_rounds_are_told(ask):
+    shown = ask("--learning-rate", "0.001")
+    assert "best local steps" in shown
+    assert "0.0625" in shown
+    answer = json.loads(ask("--l2", "0", "--target", "0.1", "--json"))
+    work = {one["name"]: one for one in answer["local_work"]["methods"]}
+    assert answer["local_work"]["target"] == 0.1
+    assert work["fedavg"]["rounds"] > 1
+    assert work["fedavg"]["gap_left"] is None
+    assert "lower bound is for strongly convex" in work["fedavg"]["note"]

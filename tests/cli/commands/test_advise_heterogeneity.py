@@ -77,3 +77,19 @@ def test_inspect_draws_similarity_beside_the_partition(tmp_path):
     answer = json.loads(CliRunner().invoke(app, [*words, *picture, "--json"]).stdout)
     assert answer["similarity"]["homogeneity"] > 1
     assert {path.name for path in tmp_path.iterdir()} == {"p.png", "p-similarity.png", "p-similarity.html"}
+
+
+def test_the_graph_can_have_fewer_edges(tmp_path):
+    full, few = (
+        json.loads(type_in(*FEW, "--model", "none", "--json", "--graph", graph))
+        for graph in ("full", "knn:2")
+    )
+    assert few["homogeneity"] == full["homogeneity"]
+    assert few["edges"] < full["edges"] == 28
+    assert "Graph epsilon:0.2 joins" in type_in(*FEW, "--model", "none", "--graph", "epsilon:0.2")
+    drawn = ("inspect", "digits", "--clients", "8", "--samples", "600", "--picture", str(tmp_path / "a.png"))
+    answer = CliRunner().invoke(app, [*drawn, "--similarity", "--graph", "knn:2", "--json"])
+    assert json.loads(answer.stdout)["similarity"]["graph"] == "knn:2"
+    refused = CliRunner().invoke(app, [*drawn, "--graph", "knn:2"])
+    assert isinstance(refused.exception, ConfigError)
+    assert "say --similarity" in str(refused.exception)

@@ -16,11 +16,17 @@ from .measured_constants import L2, MODEL, measure_constants, show_constants
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants, MethodReport
     from ...advice.fair_constants import FairReport
+    from ...advice.local_work import LocalWork
 
 _LEGEND = (
     "longest: the step up to which the theorems hold; gap: their bound on the loss above its least value; "
     "gradient: on the mean squared gradient. These bounds are loose by orders of magnitude: they are no "
     "advice for choosing mu or beta."
+)
+_WORK_LEGEND = (
+    "best local steps: where the bound is least, below 1 take one; rounds: the order of those until the mean "
+    "squared gradient is at most {target:g} (--target), with the theorem's steps; gap kept: what a round "
+    "leaves of the first gap at least, in the lower bound on two groups of clients."
 )
 _FAIR_LEGEND = (
     "longest: 1 / (4 L (1 + rho)); xi: the noise of the bound, as printed and corrected; gap: the corrected "
@@ -51,6 +57,7 @@ def constants(
         help="GIFAIR's penalty between groups, as a share of the largest.",
         show_default="0.5 where clients have groups (--groups)",
     ),
+    target: float = typer.Option(0.01, help="Mean squared gradient to get to, for the order of the rounds."),
     visits: int = typer.Option(5, min=0, help="Rounds of training on whose way gradients are looked at."),
     seed: int = typer.Option(0, min=0, help="Same seed, same partition and training."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
@@ -63,13 +70,16 @@ def constants(
     Example: unalike advise constants --clients 20 --model linear --l2 0.001
     """
     experiment = experiment_of(**rows, seed=seed, model=model, l2=l2)
-    from ...advice.constants import report_methods
+    from ...advice.constants import compared_methods, report_methods
+    from ...advice.local_work import report_local_work
     from ...experiments.build import make_federation
     from ...participation import Uniform
 
     federation = make_federation(experiment).with_importance(importance)
     found = measure_constants(experiment, federation, learning_rate, visits)
     reports = report_methods(found, learning_rate, local_steps, rounds, mu, beta)
+    compared = compared_methods(mu, beta)
+    work = report_local_work(compared, found.problem(), local_steps, rounds, target)
     fair: list[FairReport] = []
     if rho is not None or federation.groups is not None:
         from ...advice.fair_constants import report_fairness, report_gifair
@@ -89,6 +99,7 @@ def constants(
             {
                 "constants": found.as_dict(),
                 "methods": [report.as_dict() for report in reports],
+                "local_work": {"target": target, "methods": [one.as_dict() for one in work]},
                 "fairness": [report.as_dict() for report in fair],
                 "sampling_bound": None if math.isinf(sampled) else sampled,
                 "timing": {"conditioning": goal.conditioning, "unlike": goal.unlike},
@@ -96,6 +107,10 @@ def constants(
         )
     else:
         _show(found, reports, sampled, name_of(rows))
+        show_rows([_work_row(one) for one in work], "Local steps and rounds with these constants")
+        console.print(_WORK_LEGEND.format(target=target), style="dim", highlight=False)
+        for note in dict.fromkeys(one.note for one in work if one.note):
+            console.print(note, highlight=False)
         if fair:
             show_rows([_fair_row(report) for report in fair], f"Fair weights of {fair[0].groups} groups")
             console.print(_FAIR_LEGEND, style="dim", highlight=False)
@@ -130,13 +145,21 @@ def _fair_row(report: FairReport) -> dict[str, str]:
     }
 
 
-def _row(report: MethodReport) -> dict[str, str]:
-    def text(number: float | None) -> str:
-        return "" if number is None else "none" if math.isinf(number) else f"{number:.4g}"
+def _work_row(one: LocalWork) -> dict[str, str]:
+    best = _text(one.best_local_steps, "any")
+    row = {"method": one.name, "best local steps": best, "rounds": _text(one.rounds)}
+    return row | {"gap kept": _text(one.gap_left)}
 
+
+def _row(report: MethodReport) -> dict[str, str]:
     return {
         "method": report.name,
-        "longest": text(report.longest_step),
-        "gap": text(report.gap_bound),
-        "gradient": text(report.gradient_bound),
+        "longest": _text(report.longest_step),
+        "gap": _text(report.gap_bound),
+        "gradient": _text(report.gradient_bound),
     }
+
+
+def _text(number: float | None, endless: str = "none") -> str:
+    """For a cell of a table."""
+    return "" if number is None else endless if math.isinf(number) else f"{number:.4g}"

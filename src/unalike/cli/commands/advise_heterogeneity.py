@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from ...typing import Document, Keywords
-from ..options import experiment_of, name_of, with_data
+from ..options import GRAPH, experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
 from .network import check_place
@@ -37,6 +37,7 @@ def heterogeneity(
         None, help="Hide messages: rotation, projection:16 or gaussian:1,1e-5.", show_default="no"
     ),
     repeats: int = typer.Option(1, min=1, help="Shuffles of rows to compare with."),
+    graph: str = GRAPH,
     per_round: int | None = typer.Option(
         None, min=1, help="Clients drawn each round, to see how alike cohorts are.", show_default="all"
     ),
@@ -81,7 +82,7 @@ def heterogeneity(
     from ...experiments.build_participation import make_participation
 
     federation = make_federation(experiment)
-    found = measure_similarity(federation, privacy=privacy, repeats=repeats, seed=seed)
+    found = measure_similarity(federation, privacy=privacy, repeats=repeats, seed=seed, graph=graph)
     cohorts = None
     if per_round is not None or availability is not None:
         who = make_participation(experiment, federation)
@@ -173,6 +174,10 @@ def write_similarity(
 def show_similarity(found: Similarity) -> None:
     """The verdict and what to beware of."""
     console.print(f"[bold]{escape(found.verdict())}[/bold]", highlight=False)
+    if found.graph != "full":
+        every = len(found.compared) * (len(found.compared) - 1) // 2
+        joined = f"{found.edge_count():,} of {every:,} pairs, {found.components:,} component(s)"
+        console.print(f"Graph {found.graph} joins {joined}; homogeneity is of all pairs.", highlight=False)
     for words in found.warnings:
         console.print(escape(words), style="dim", highlight=False)
 

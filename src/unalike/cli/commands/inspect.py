@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..options import experiment_of
+from ...errors import ConfigError
+from ..options import GRAPH, experiment_of
 from ..screen import print_json, show_rows, show_summary
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def inspect_data(
     similarity: bool = typer.Option(
         False, "--similarity", help="Compare clients by their features, too; a picture and a page of it."
     ),
+    graph: str = GRAPH,
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
     """Show and plot how many rows and which labels clients have.
@@ -60,6 +62,8 @@ def inspect_data(
 
     Example: unalike inspect digits --partition dirichlet:0.1 --clients 20
     """
+    if not similarity and graph != "full":
+        raise ConfigError(f"--graph {graph} is of the similarity graph; say --similarity, too.")
     experiment = experiment_of(
         data=data,
         label=label,
@@ -87,7 +91,7 @@ def inspect_data(
         from ...data.similarity import measure_similarity
         from .advise_heterogeneity import write_similarity
 
-        found = measure_similarity(federation, seed=seed)
+        found = measure_similarity(federation, seed=seed, graph=graph)
         drawn, page = (picture.with_name(f"{picture.stem}-similarity{end}") for end in (".png", ".html"))
         places = write_similarity(found, federation, drawn, page)
         facts["similarity"] = {**found.as_dict(), **places} if json else {**_likeness(found), **places}

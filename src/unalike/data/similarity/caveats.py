@@ -55,7 +55,7 @@ def edge_caveats(misalignments: Float64s, degrees: Float64s, sign_alarm: bool) -
             "are wrong, and homogeneity is too low."
         )
     if len(degrees) > 1 and (lonely := int((degrees <= 0).sum())):
-        found.append(f"{lonely:,} clients are opposite to all others and count nothing.")
+        found.append(f"{lonely:,} clients have no edge to anybody and count nothing.")
     return found
 
 

@@ -23,6 +23,7 @@ from .homogeneity import shuffled_weights
 from .principal_direction import client_messages, signs_by_chance
 from .private_messages import message_privacy_registry
 from .similarity_graph import Similarity, similarity_of
+from .sparse_graph import FULL
 
 MOST_COMPARED = 1000
 """Clients of which all pairs are compared."""
@@ -38,11 +39,19 @@ def measure_similarity(
     repeats: int = 1,
     seed: int = 0,
     most: int = MOST_COMPARED,
+    graph: str = FULL,
 ) -> Similarity:
     """The similarity of clients by the directions of their training rows.
 
-    privacy: how messages are blurred before they leave, such as `projection:16`.
-    repeats: shuffles of which the reference is the mean.
+    Args:
+        federation: The clients.
+        raw_sign: Leave the signs of directions as they are found.
+        privacy: How messages are blurred before they leave, such as `projection:16`.
+        repeats: Shuffles of which the reference is the mean.
+        seed: Same seed, same shuffles, noise and compared clients.
+        most: Clients of which all pairs are compared.
+        graph: Which pairs are joined: `full`, `knn:K` (nearest neighbors) or `epsilon:E` (misaligned by at
+            most E). It matters to the spectrum, groups and importance; homogeneity is of all pairs.
 
     >>> x = np.random.default_rng(0).random((40, 5))
     >>> halves = Federation.from_owners(x, np.zeros(40, int), np.arange(40) % 2)
@@ -69,6 +78,7 @@ def measure_similarity(
         shuffled=tuple(shuffled_weights(federation.train, seed, k, compared, blur) for k in again),
         warnings=tuple(caveats),
         sign_alarm=privacy is None and positive,
+        graph=graph,
     )
     return replace(found, unsure_signs=unsure)
 

@@ -6,22 +6,25 @@ edges, the spectrum of their Laplacian, groups, what clients would count, and
     hom = mean_{i != j} A_ij / 2    beside    hom_ref, that of the same rows shuffled.
 
 Where only some clients are compared, the graph is theirs, and every client's degree is its mean weight to
-them.
+them. Homogeneity is of all pairs; a graph with fewer edges (`knn:5`) has its own spectrum, groups and
+degrees.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from ...errors import ConfigError
 from ...typing import ClientIds, Document, Float64s, Int64s
 from .caveats import edge_caveats
-from .clusters import spectral_groups
+from .clusters import MOST_GROUPS, count_groups, spectral_groups
 from .graph import Spectrum, adjacency, degree_weights, edge_weights, spectrum
 from .homogeneity import NormalFit, fit_normal, homogeneity
 from .misalignment import check_messages, misalignment, pairs
+from .sparse_graph import FULL, components, keep_edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,7 @@ class Similarity:
     """Those whose pairs are all compared."""
     misalignments: Float64s
     weights: Float64s
+    """Of all pairs."""
     degrees: Float64s
     """Of all that have a direction."""
     shuffled: tuple[Float64s, ...] = ()
@@ -43,11 +47,23 @@ class Similarity:
     warnings: tuple[str, ...] = ()
     unsure_signs: int = 0
     """Clients whose message has a sign by chance."""
+    graph: str = FULL
+    """Which pairs are joined: full, knn:K or epsilon:E."""
+
+    @cached_property
+    def edges(self) -> Float64s:
+        """The weights of the pairs that the graph joins, 0 for the others."""
+        return keep_edges(self.weights, self.graph)
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Of the Laplacian of those that are compared."""
-        return spectrum(self.weights)
+        return spectrum(self.edges)
+
+    @property
+    def components(self) -> int:
+        """The number of parts of the graph without an edge between them."""
+        return int(components(self.edges).max(initial=-1)) + 1
 
     @property
     def reference(self) -> float:
@@ -87,6 +103,10 @@ class Similarity:
 
     def groups(self, count: int | None = None) -> Int64s:
         """The group of each compared client; as many as the spectrum says if no number is given."""
+        if count is None and self.graph != FULL:
+            # Hubs of a sparse graph leave gaps at the upper end, which say nothing of groups of two or more.
+            most = max(min(MOST_GROUPS, len(self.compared) // 2), self.components)
+            count = count_groups(self.spectrum.values, most)
         return spectral_groups(self.spectrum, count)
 
     def verdict(self) -> str:
@@ -99,6 +119,10 @@ class Similarity:
             f"homogeneity {self.homogeneity:.3f}, {beside if known else 'with nothing to compare it with'}; "
             f"-ln misalignment {self.fit.theta:.2f} ± {self.fit.phi:.2f}{_in_words(self.ratio)}"
         )
+
+    def edge_count(self) -> int:
+        """The number of pairs that the graph joins."""
+        return int((pairs(self.edges) > 0).sum())
 
     def as_dict(self) -> Document:
         """Everything but the tables, ready for JSON."""
@@ -115,6 +139,9 @@ class Similarity:
             "theta": self.fit.theta if several else None,
             "phi": self.fit.phi if several else None,
             "normal_fit_distance": self.fit.distance if several else None,
+            "graph": self.graph,
+            "edges": self.edge_count(),
+            "components": self.components,
             "misalignment_quartiles": quartiles,
             "eigenvalues": self.spectrum.values.tolist(),
             "importance": self.importance.tolist(),
@@ -133,8 +160,20 @@ def similarity_of(
     shuffled: tuple[Float64s, ...] = (),
     warnings: tuple[str, ...] = (),
     sign_alarm: bool = False,
+    graph: str = FULL,
 ) -> Similarity:
-    """The graph of messages that clients have sent."""
+    """The graph of messages that clients have sent.
+
+    Args:
+        messages: A unit vector per client that has a direction.
+        clients: Their places among everyone.
+        compared: Those of them whose pairs are all compared.
+        population: The number of all clients, with and without a direction.
+        shuffled: Weights between clients of the same sizes whose rows were dealt at random.
+        warnings: What is known to beware of.
+        sign_alarm: Whether messages that point away from each other are wrong.
+        graph: Which pairs are joined: `full`, `knn:K` or `epsilon:E`.
+    """
     table = check_messages(messages)
     who = np.arange(len(table)) if clients is None else clients
     few = who if compared is None else compared
@@ -142,10 +181,21 @@ def similarity_of(
     misalignments = misalignment(sample)
     np.fill_diagonal(misalignments, 0.0)
     weights = adjacency(misalignments)
-    degrees = weights.sum(axis=1) if len(few) == len(who) else _degrees(table, sample, who, few)
-    found = edge_caveats(misalignments, degrees, sign_alarm)
     size = len(table) if population is None else population
-    return Similarity(size, who, few, misalignments, weights, degrees, shuffled, (*warnings, *found))
+    joined = Similarity(size, who, few, misalignments, weights, np.zeros(0), shuffled, graph=graph)
+    if len(few) == len(who):
+        degrees = joined.edges.sum(axis=1)
+    elif graph == FULL:
+        degrees = _degrees(table, sample, who, few)
+    else:
+        raise ConfigError(
+            f"graph {graph} needs all pairs of clients, but of {len(who):,} only {len(few):,} are compared; "
+            "use full, or fewer clients."
+        )
+    found = edge_caveats(misalignments, degrees, sign_alarm)
+    if graph != FULL and (parts := joined.components) > 1:
+        found.append(f"The graph {graph} has {parts:,} components: no edge joins one with another.")
+    return replace(joined, degrees=degrees, warnings=(*warnings, *found))
 
 
 def _degrees(table: Float64s, sample: Float64s, who: ClientIds, few: ClientIds) -> Float64s:

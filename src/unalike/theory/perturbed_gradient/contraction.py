@@ -58,6 +58,19 @@ def theorem_contraction(method: Method, problem: Problem, local_steps: int) -> f
     )
 
 
+def least_contraction(method: Method, convexity: float) -> float:
+    """What a round leaves of the distance at least, on the problem of the lower bounds (curvatures mu and
+    mu / 2, steps of at most 1 / (E (alpha + mu)), two or more of them): 1 - 3 mu / (4 (alpha + mu)), or
+    beta / 4. Of the gap it leaves the square.
+
+    >>> least_contraction(Proximal(), 0.5), least_contraction(Proximal(1.5), 0.5)
+    (0.25, 0.8125)
+    """
+    if isinstance(method, Proximal):
+        return 1 - 3 * convexity / (4 * (method.alpha + convexity))
+    return method.beta / 4
+
+
 def speed_up(kappa: float, kappa_of_fedavg: float) -> float:
     """Rounds of FedAvg for every round with contraction kappa.
 

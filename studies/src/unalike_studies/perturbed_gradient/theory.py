@@ -13,6 +13,7 @@ import numpy as np
 from unalike.theory.perturbed_gradient import nonconvex, strongly_convex
 from unalike.theory.perturbed_gradient.conditions import theorem_step
 from unalike.theory.perturbed_gradient.contraction import (
+    least_contraction,
     published_contraction,
     speed_up,
     theorem_contraction,
@@ -91,6 +92,7 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     """PG-3 to PG-5, PG-9 and PG-15."""
     yield from golden_claims()
     yield from lower_bound_claims()
+    yield from local_steps_claims()
     yield from contraction_claims()
     yield from upper_bound_claims(quick)
     yield from stability_claims()
@@ -139,6 +141,29 @@ def lower_bound_claims() -> Iterator[Claim]:
                 gaps = groups.gap(affine_path(method, groups, 60))
                 ratios.append(float((gaps / lower_bound(method, mu, float(gaps[0]), groups, 60)).min()))
         yield at_least("PG-3", f"{kind}: least gap over its lower bound, t <= 60", ratios, 1 - 1e-12)
+    kept = [least_contraction(method, mu) ** 2 for method in ORDER]
+    words = "least step of the lower bounds' contractions, perturbed < FedAvg < FedProx"
+    printed = "(beta / 4)^(2 t) <= (1 - 3 mu / (4 (alpha + mu)))^(2 t)"
+    least = [float(np.diff(kept).min())]
+    yield at_least("PG-3", words, least, 0.0, published=printed, place="section 4.4")
+    words, fedavg = "FedAvg's, minus 1 / 16", kept[len(ORDERED)]
+    yield at_most("PG-3", words, [abs(fedavg - 1 / 16)], 0, published="Delta / 4^(2 t)", place="section 4.4")
+
+
+def local_steps_claims() -> Iterator[Claim]:
+    """The printed optimal number of local steps is where the bound with diminishing steps is least."""
+    noisy = Problem(
+        smoothness=2.0, convexity=0.5, gradient_variance=4000.0, squared_gradient=2.0, heterogeneity=60.0
+    )
+    bound = strongly_convex.published_diminishing_bound
+    apart = []
+    for method in ORDER:
+        bounds = [bound(method, noisy, steps, 10**12) for steps in range(1, 100)]
+        best = 1 + int(np.argmin(bounds))
+        apart.append(abs(best - strongly_convex.best_local_steps(method, noisy)))
+    words = "local steps where the bound is least, minus the formula's, largest"
+    printed = "E = sqrt(A sigma^2 / C + B Gamma / C) / G"
+    yield at_most("PG-5", words, apart, 1.0, published=printed, place="section 4.4")
 
 
 def contraction_claims() -> Iterator[Claim]:

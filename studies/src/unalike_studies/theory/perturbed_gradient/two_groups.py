@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unalike.theory.perturbed_gradient.contraction import least_contraction
 from unalike.theory.perturbed_gradient.problem import Method, Perturbed, Proximal
 from unalike.typing import Float64s
 
@@ -96,14 +97,15 @@ def lower_bound(
     """
     t, mu, steps = np.arange(rounds + 1.0), convexity, groups.local_steps
     if isinstance(method, Perturbed):
-        nu, weight, keep = groups.step * method.beta * mu, mu, method.beta / 4
+        nu = groups.step * method.beta * mu
         drift, scale = 1 / mu, 1 / mu
     else:
         weight = method.alpha + mu
-        nu, keep = groups.step * weight, 1 - 3 * mu / (4 * weight)
+        nu = groups.step * weight
         drift, scale = mu**3 / weight**4, mu / weight**2
     reached = (1 - (1 - nu) ** (steps - 1)) * groups.pull
     floor = 3 * drift * reached**2 / (128 * steps**2) + 3 * scale * noise / (64 * steps)
+    keep = least_contraction(method, mu)
     return np.minimum(initial_gap * keep ** (2 * t), floor / (t + 1) ** 2)
 
 
