@@ -33,7 +33,7 @@ from ..training.observers import Watching
 from ..training.prepare import requested_updates
 from ..training.run import Run
 from ..training.train import run_plan
-from ..typing import Document, Keywords
+from ..typing import Document
 from .client_config import PROTOCOL, ClientConfig, NodeRows, client_settings, far_federation
 from .engine import FlowerEngine, has_own_messages
 from .forgotten_nodes import Retraining

@@ -1,9 +1,10 @@
 """Timing report: waiting, staleness and idle time of a run.
 
 Clients' losses L_i are weighed in two ways: by importance, sum_i p_i L_i, which is the target; and by what
-their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended. Losses on training rows are
-those of the published comparison (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated
-Optimization with Asynchronous and Heterogeneous Clients Updates", 2023); losses on test rows are beside them.
+their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended. Losses on
+training rows are those of the published comparison (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for
+Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023); losses on test rows are
+beside them.
 """
 
 from __future__ import annotations

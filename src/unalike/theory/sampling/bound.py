@@ -8,10 +8,10 @@ at most of the order of
     1 / (eta K T) + eta_l^2 (K-1) s2 + eta (Sigma + sum_i p_i^2) s2 + eta_l^2 K (K-1) k2
                   + eta gamma ((K-1) / K s2 + K k2).
 
-All terms are divided by 1 - Omega, Omega = 1.5 L eta K gamma b2. Where the k-th of client i's gradients counts
-a_ik times (FedProx, other solvers), sums of a_i take the place of K (their Theorem A.1), and the loss is that
-with weights w_i = p_i ||a_i||_1 / K_eff. Their proof bounds sum_i gamma_i ||a_i||_1^2 ||grad L_i||^2 as if these
-weights were in proportion to w_i, which they need not be.
+All terms are divided by 1 - Omega, Omega = 1.5 L eta K gamma b2. Where the k-th of client i's gradients
+counts a_ik times (FedProx, other solvers), sums of a_i take the place of K (their Theorem A.1), and the loss
+is that with weights w_i = p_i ||a_i||_1 / K_eff. Their proof bounds sum_i gamma_i ||a_i||_1^2 ||grad L_i||^2
+as if these weights were in proportion to w_i, which they need not be.
 """
 
 from __future__ import annotations
