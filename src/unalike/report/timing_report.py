@@ -49,7 +49,9 @@ def timing_figures(record: Record, federation: Federation | None, real: bool = F
         figures["Time"] = against_time(metrics, judged, axis)
     if work.staleness.max() > 0:
         figures["Staleness"] = staleness_histogram(work.staleness)
-    for split, name in _OBJECTIVES.items() if federation is not None else ():
+    if federation is None:
+        return figures
+    for split, name in _OBJECTIVES.items():
         both = objectives(record, federation.importance, split)
         if len(both.at) > 1:
             figures[name] = target_and_surrogate(
