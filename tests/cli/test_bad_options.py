@@ -51,6 +51,8 @@ IMPOSSIBLE = [
     (("--devices", "99"), "devices must be between 1 and"),
     (("--engine", "local:3"), "engine 'local:3'"),
     (("--timing", "synchronous:3"), "timing 'synchronous:3' has wrong arguments"),
+    (("--timing", "async", "--largest-weight", "0"), "largest_weight = 0.0 is not possible"),
+    (("--largest-weight", "0.5"), "largest_weight means nothing in synchronous rounds"),
     (("--model", "mlp:wide"), "model 'mlp:wide'"),
     (("--model", "mlp:0"), "model 'mlp:0'"),
     (("--model", "mlp:-5"), "model 'mlp:-5'"),

@@ -195,6 +195,10 @@ CASES = {
         {"timing": "async", "timing_weights": "identical"},
         timing("async", weights="identical"),
     ),
+    "largest_weight": (
+        {"timing": "async", "largest_weight": 0.5},
+        timing("async", largest_weight=0.5),
+    ),
     "staleness": (
         {"timing": "async", "staleness": "polynomial:0.5"},
         timing("async", staleness="polynomial:0.5"),
@@ -272,7 +276,7 @@ SERVED = frozenset(
         *("clients", "algorithm", "rounds", "aggregator", "epsilon", "delta", "monitor", "unlearning"),
         *("ledger", "per_round", "sampling", "epochs", "steps", "batch_size", "optimizer"),
         *("learning_rate", "momentum", "schedule", "clip", "server_optimizer", "server_learning_rate"),
-        *("timing", "timing_weights", "staleness", "stop_at", "track", "evaluate_every"),
+        *("timing", "timing_weights", "largest_weight", "staleness", "stop_at", "track", "evaluate_every"),
         *("evaluate_clients", "checkpoint_every", "importance", "groups", "reference_fraction"),
     )
 )

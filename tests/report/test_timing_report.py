@@ -54,7 +54,8 @@ def write(written, number, metrics, losses, groups=None):
     if number in losses:
         found = np.array(losses[number])
         metrics = {**metrics, "test_loss": float(np.nanmean(found)), "test_accuracy": 0.5}
-        clients = {"client": np.arange(len(found)), "test_loss": found, "test_samples": ~np.isnan(found)}
+        clients = {"client": np.arange(len(found)), "test_loss": 2 * found, "test_samples": ~np.isnan(found)}
+        clients["train_loss"] = found
     written.write_round(number, metrics, clients, groups=groups)
 
 
@@ -87,6 +88,13 @@ def test_objectives_weigh_losses_by_importance_and_by_realized_weights():
     spreads = [np.sqrt(w @ (np.array([1, 3]) - w @ [1, 3]) ** 2) for w in (importance, realized)]
     np.testing.assert_allclose(found.target_spread, [0, spreads[0], 0])
     np.testing.assert_allclose(found.surrogate_spread, [0, spreads[1], 0])
+
+
+def test_losses_on_test_rows_are_weighed_likewise():
+    train, test = (objectives(record(), federation().importance, split) for split in ("train", "test"))
+    np.testing.assert_array_equal(train.at, test.at)
+    for of_train, of_test in zip(train[1:], test[1:], strict=True):
+        np.testing.assert_allclose(of_test, 2 * of_train)
 
 
 def test_weights_equal_to_importances_make_the_two_objectives_one():
@@ -149,7 +157,7 @@ def test_rounds_without_a_timeline_have_no_figures_and_no_cards():
 
 def test_figures_are_those_that_the_record_has_numbers_for(tmp_path):
     everything = timing_figures(record(), federation())
-    assert list(everything) == ["Jobs", "Time", "Staleness", "Objectives"]
+    assert list(everything) == ["Jobs", "Time", "Staleness", "Objectives", "Objectives on test rows"]
     for name, figure in everything.items():
         assert save(figure, tmp_path / f"{name}.png").stat().st_size > 0
     assert list(timing_figures(record(), None)) == ["Jobs", "Time", "Staleness"]
@@ -183,17 +191,26 @@ def test_ages_agree_with_those_that_training_records(trained):
 
 
 def test_a_training_with_corrected_weights_descends_its_target(trained):
-    found = objectives(trained.record, trained.setting.federation.importance)
-    assert found.at[0] == 0
-    assert (np.diff(found.at) >= 0).all()
-    np.testing.assert_allclose(found.surrogate, found.target, rtol=0.05)
+    importance = trained.setting.federation.importance
+    for split in ("train", "test"):
+        found = objectives(trained.record, importance, split)
+        assert found.at[0] == 0
+        assert (np.diff(found.at) >= 0).all()
+        np.testing.assert_allclose(found.surrogate, found.target, rtol=0.05)
     losses = trained.record.metrics()["test_loss"]  # importances are shares of rows, up to rounding
     np.testing.assert_allclose(found.target, losses[np.isfinite(losses)], rtol=0.01)
 
 
+def test_the_target_is_the_objective_on_all_training_rows(trained):
+    federation = trained.setting.federation
+    target = objectives(trained.record, federation.importance).target[-1]
+    values = trained.evaluate("train")
+    assert target == pytest.approx(federation.importance @ values["loss"], rel=1e-6)
+
+
 def test_a_training_has_all_figures_and_cards(trained):
     figures = timing_figures(trained.record, trained.setting.federation)
-    assert list(figures) == ["Jobs", "Time", "Staleness", "Objectives"]
+    assert list(figures) == ["Jobs", "Time", "Staleness", "Objectives", "Objectives on test rows"]
     cards = timing_cards(trained.record, trained.setting.federation)
     assert float(cards["Bias of weights (chi-square)"]) < 0.01
     assert float(cards["Simulated time"]) <= 12

@@ -23,7 +23,7 @@ from ..data import Federation
 from ..data.groups import read_groups
 from ..engine import Setting, message_template, reply_template, root_key
 from ..errors import ConfigError, RunError
-from ..experiments.build import make_algorithm, make_task
+from ..experiments.build import make_algorithm, make_task, weight_settings
 from ..experiments.build_participation import make_participation, make_sampler
 from ..experiments.config import ABOUT, DEFAULT_ROUNDS, Experiment, settings_of
 from ..experiments.run import plan_experiment
@@ -33,7 +33,7 @@ from ..training.observers import Watching
 from ..training.prepare import requested_updates
 from ..training.run import Run
 from ..training.train import run_plan
-from ..typing import Document, Keywords
+from ..typing import Document
 from .client_config import PROTOCOL, ClientConfig, NodeRows, client_settings, far_federation
 from .engine import FlowerEngine, has_own_messages
 from .forgotten_nodes import Retraining
@@ -114,10 +114,8 @@ def real_timing(experiment: Experiment) -> Timing:
     """The timing policy, on arrivals as they happen; synchronous rounds wait for everyone."""
     if experiment.spec("timing").name == "synchronous":
         return WaitForAll()
-    settings: Keywords = {"staleness": experiment.staleness}
-    if experiment.timing_weights is not None:
-        settings["weights"] = experiment.timing_weights
-    return timing_registry.make(experiment.timing, **settings)
+    settings = weight_settings(experiment)
+    return timing_registry.make(experiment.timing, staleness=experiment.staleness, **settings)
 
 
 def introductions(
@@ -247,7 +245,7 @@ def _at_the_server(experiment: Experiment) -> Experiment:
     """The experiment without what only a simulation or a node uses, so that a plan of it can be made."""
     usual = {
         name: Experiment.model_fields[name].default
-        for name in (*SIMULATED, "timing", "timing_weights", "engine")
+        for name in (*SIMULATED, "timing", "timing_weights", "largest_weight", "engine")
     }
     return experiment.model_copy(update={**usual, "local_dp": None})
 

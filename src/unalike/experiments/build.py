@@ -205,10 +205,11 @@ def make_timing(experiment: Experiment) -> Timing:
     if name == "synchronous":
         about_time = ("hardware", "bandwidth", "dropout", "timeout", "until")
         if not any(getattr(experiment, option) for option in about_time):
-            if experiment.timing_weights is not None:
-                raise ConfigError(
-                    "timing_weights means nothing in synchronous rounds; choose a timing, such as fedfix:0.5."
-                )
+            for option in ("timing_weights", "largest_weight"):
+                if getattr(experiment, option) is not None:
+                    raise ConfigError(
+                        f"{option} means nothing in synchronous rounds; choose a timing, such as fedfix:0.5."
+                    )
             return timing_registry.make(experiment.timing)
     spec = "wait-for-all" if name == "synchronous" else experiment.timing
     settings: Keywords = {
@@ -218,14 +219,20 @@ def make_timing(experiment: Experiment) -> Timing:
         "dropout": experiment.dropout,
         "timeout": experiment.timeout,
     }
-    if experiment.timing_weights is not None:
-        settings["weights"] = experiment.timing_weights
-    return timing_registry.make(spec, **settings)
+    return timing_registry.make(spec, **settings, **weight_settings(experiment))
+
+
+def weight_settings(experiment: Experiment) -> Keywords:
+    """How results weigh, as far as it was said."""
+    asked = {"weights": experiment.timing_weights, "largest_weight": experiment.largest_weight}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _network_timing(experiment: Experiment) -> Timing:
     if experiment.timing != "synchronous" or experiment.hardware or experiment.bandwidth:
         raise ConfigError("a network has a clock of its own; leave out timing, hardware and bandwidth.")
+    if experiment.largest_weight is not None:
+        raise ConfigError("largest_weight caps results of a timing, such as fedfix:0.5, not of a network.")
     return make_network_timing(experiment)
 
 

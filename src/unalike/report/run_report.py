@@ -68,8 +68,9 @@ _CAPTIONS = {
     "Components": "How many rows each component explains.",
     "Regret": REGRET_CAPTION,
     "Mean model": "The mean of all silos' models, and how far apart they are.",
-    "Objectives": "Clients' test losses by importance (the target) and as their results really weighed "
-    "(the surrogate); apart, they show a bias of the timing.",
+    "Objectives": "Clients' training losses by importance (the target, FP) and as their results really "
+    "weighed (the surrogate, SP); apart, they show a bias of the timing.",
+    "Objectives on test rows": "The same of clients' test losses.",
 }
 _REAL_CAPTIONS = {
     "Jobs": "Who computed when; the darker, the older the model was when the result was aggregated.",

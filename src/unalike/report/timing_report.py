@@ -1,7 +1,10 @@
 """Timing report: waiting, staleness and idle time of a run.
 
 Clients' losses L_i are weighed in two ways: by importance, sum_i p_i L_i, which is the target; and by what
-their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended.
+their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended. Losses on
+training rows are those of the published comparison (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for
+Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023); losses on test rows are
+beside them.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 _GROUPS = ("used", "versions", "started", "finished")
 _MOST_EVALUATIONS = 60
+_OBJECTIVES = {"train": "Objectives", "test": "Objectives on test rows"}
 REAL_TIME = "time, in seconds"
 
 
@@ -45,11 +49,14 @@ def timing_figures(record: Record, federation: Federation | None, real: bool = F
         figures["Time"] = against_time(metrics, judged, axis)
     if work.staleness.max() > 0:
         figures["Staleness"] = staleness_histogram(work.staleness)
-    both = None if federation is None else objectives(record, federation.importance)
-    if both is not None and len(both.at) > 1:
-        figures["Objectives"] = target_and_surrogate(
-            both.at, both.target, both.surrogate, (both.target_spread, both.surrogate_spread), axis
-        )
+    if federation is None:
+        return figures
+    for split, name in _OBJECTIVES.items():
+        both = objectives(record, federation.importance, split)
+        if len(both.at) > 1:
+            figures[name] = target_and_surrogate(
+                both.at, both.target, both.surrogate, (both.target_spread, both.surrogate_spread), axis
+            )
     return figures
 
 
@@ -105,20 +112,26 @@ class Objectives(NamedTuple):
     surrogate_spread: Float64s
 
 
-def objectives(record: Record, importance: Float64s) -> Objectives:
-    """Clients' test losses by importance and by realized weight, where evaluations measured clients.
+def objectives(record: Record, importance: Float64s, split: str = "train") -> Objectives:
+    """Clients' losses by importance (FP) and by realized weight (SP), where evaluations measured clients.
 
-    Clients that were not evaluated, or have no test rows, are left out of both.
+    Clients that were not evaluated, or have no such rows, are left out of both.
+
+    Args:
+        record: the record of a run.
+        importance: what clients should count.
+        split: the rows of the losses, `train` or `test`.
     """
     metrics, realized = record.metrics(), realized_weights(record, len(importance))
-    rounds = np.flatnonzero(~np.isnan(metrics.get("test_loss", np.zeros(0))))
+    measured = record.rounds_with_clients(f"{split}_loss")
+    times = dict(zip(metrics["round"].tolist(), clock(metrics).tolist(), strict=True))
     rows = []
-    for row in rounds[_evenly(len(rounds), _MOST_EVALUATIONS)].tolist():
-        clients = record.client_metrics(int(metrics["round"][row]))
-        if "test_loss" in clients:
-            losses, who = clients["test_loss"], clients["client"]
-            target, surrogate = (_mean_and_spread(losses, w[who]) for w in (importance, realized))
-            rows.append((clock(metrics)[row], target[0], surrogate[0], target[1], surrogate[1]))
+    for place in _evenly(len(measured), _MOST_EVALUATIONS).tolist():
+        number = measured[place]
+        clients = record.client_metrics(number)
+        losses, who = clients[f"{split}_loss"], clients["client"]
+        target, surrogate = (_mean_and_spread(losses, w[who]) for w in (importance, realized))
+        rows.append((times[number], target[0], surrogate[0], target[1], surrogate[1]))
     return Objectives(*np.array(rows, np.float64).reshape(-1, 5).T)
 
 

@@ -187,6 +187,11 @@ class Record:
         )
         return client_columns(self._rows(query, round))
 
+    def rounds_with_clients(self, measure: str) -> list[int]:
+        """The rounds that have a measure, such as `test_loss`, of single clients."""
+        query = "SELECT DISTINCT round FROM client_metrics WHERE name = ? ORDER BY round"
+        return [row[0] for row in self._rows(query, measure)]
+
     def groups(self, name: str) -> dict[int, Array]:
         """The clients of a group (`used`, `available`, `excluded`, ...) in every round that has it; or, in
         the order of the clients used, their `weights`, `versions`, and when they `started` and `finished`."""

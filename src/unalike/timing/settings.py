@@ -37,6 +37,13 @@ class TimingSettings(Settings):
         "Aggregation weights corrected for how often clients report (beforehand, or online), or identical.",
         group="Timing",
     )
+    largest_weight: float | None = setting(
+        None,
+        "Cap on the weight of a result, so that clients that seldom report cannot dominate; capped clients "
+        "count less than their importance.",
+        group="Timing",
+        gt=0,
+    )
     staleness: str = setting(
         "constant",
         "Staleness discount of old updates, such as polynomial:0.5 (`unalike list staleness`).",

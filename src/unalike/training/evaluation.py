@@ -21,10 +21,27 @@ from .training_state import Progress
 class Evaluation:
     """Evaluates on at most so many clients, evenly spaced, and says what is unusual."""
 
-    def __init__(self, engine: Engine, record: Record, clients: int, also: str | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        record: Record,
+        clients: int,
+        also: str | None = None,
+        training_losses: bool = False,
+    ) -> None:
+        """Prepare evaluations.
+
+        Args:
+            engine: what computes.
+            record: where a run is written down.
+            clients: how many clients are evaluated at most.
+            also: a metric of training rows that is asked for.
+            training_losses: whether each client's loss on its training rows is recorded, too.
+        """
         self._engine, self._record = engine, record
         self._also = also
         """A metric of training rows that is asked for beside the usual ones."""
+        self._training_losses = training_losses
         everyone = len(engine.setting.federation)
         self.clients = np.linspace(0, everyone - 1, min(clients, everyone)).round().astype(np.int64)
         self.divergence = Divergence(record)
@@ -38,12 +55,16 @@ class Evaluation:
         metrics, clients = evaluation_columns(engine, messages, *place)
         if messages.per_client:
             metrics |= consensus_columns(engine, messages, *place)
-        if self._also is not None and self._also not in {**metrics, **report.metrics}:
+        also = self._also if self._also not in {**metrics, **report.metrics} else None
+        if also is not None or self._training_losses:
             values = engine.evaluate(messages, now.memories, "train", report.round, self.clients)
             of_all, of_each = label_columns("train", values, engine.setting.task)
-            metrics[self._also] = of_all[self._also]
-            if not engine.trusts_metrics:
-                metrics |= median_columns({self._also: of_each[self._also]})
+            if self._training_losses:
+                clients = {"client": self.clients, **(clients or {}), "train_loss": of_each["train_loss"]}
+            if also is not None:
+                metrics[also] = of_all[also]
+                if not engine.trusts_metrics:
+                    metrics |= median_columns({also: of_each[also]})
         report.metrics.update(metrics)
         if engine.setting.stream is not None:
             clients = self._predict_arrivals(report, now, clients)

@@ -187,6 +187,7 @@ MEASURED = ("--model", "linear", "--l2", "0.01", "--clients", "4", "--samples", 
 def test_bounds_of_schemes_use_the_constants_of_these_clients(ask):
     output = ask(*MEASURED, "--per-round", "2", "--measure")
     assert "measured on 4 clients" in output
+    assert "(B_MD)" in output
     assert "Mean squared gradient at most" in output
     answer = json.loads(ask(*MEASURED, "--per-round", "2", "--measure", "--json"))
     bounds = {row["scheme"]: row["bound"] for row in answer["bounds"]}

@@ -4,6 +4,7 @@ from math import comb
 
 import numpy as np
 import pytest
+import scipy
 
 from unalike import FedAvg, Task, load, models, train
 from unalike.core.random import generator
@@ -12,7 +13,7 @@ from unalike.participation import Cohort, Multinomial, RoundContext, sampler_reg
 from unalike.participation.samplers import clustered_similarity as module
 from unalike.participation.samplers.clustered import Target
 from unalike.participation.samplers.clustered_similarity import ClusteredBySimilarity, LastUpdates
-from unalike.participation.samplers.similarity import distances
+from unalike.participation.samplers.similarity import LINKAGES, METHODS, distances
 
 LABELS = np.repeat(np.arange(10), 10)
 EQUAL = np.full(100, 0.01)
@@ -295,6 +296,40 @@ def test_it_is_made_by_name_and_wrong_words_are_refused():
         sampler_registry.make("clustered-similarity:3", per_round=4)
     with pytest.raises(UnalikeError, match="unknown linkage 'average'"):
         ClusteredBySimilarity("L1", "average", per_round=4)
+    assert sampler_registry.make("clustered-similarity:L1,condensed,single", per_round=4).method == "single"
+    with pytest.raises(UnalikeError, match="unknown linkage method 'middle'"):
+        sampler_registry.make("clustered-similarity:L1,rows,middle", per_round=4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("linkage", LINKAGES)
+def test_groups_are_subtrees_of_scipys_tree_and_distributions_are_valid(linkage, method):
+    rng = np.random.default_rng(3)
+    updates = rng.normal(size=(20, 5)).astype(np.float32)
+    importance = np.full(20, 1 / 20)
+    sampler = ClusteredBySimilarity("L2", linkage, method, per_round=4)
+    sampler.observe(0, Cohort(np.arange(20), importance), {"update": updates})
+    apart = scipy.spatial.distance.cdist(updates, updates, "sqeuclidean")
+    pairs = (
+        scipy.spatial.distance.pdist(apart)
+        if linkage == "rows"
+        else scipy.spatial.distance.squareform(apart, checks=False)
+    )
+    root, nodes = scipy.cluster.hierarchy.to_tree(scipy.cluster.hierarchy.linkage(pairs, method), rd=True)
+    subtrees = {frozenset(node.pre_order()) for node in nodes}
+    groups = [frozenset(group.tolist()) for group in sampler.groups(importance)]
+    assert root.get_count() == sum(len(group) for group in groups)
+    assert subtrees.issuperset(groups)
+    # Each is as large as it may be: five of twenty clients fill one of four distributions.
+    parents = [min((s for s in subtrees if group < s), key=len) for group in groups]
+    assert all(len(group) <= 5 < len(parent) for group, parent in zip(groups, parents, strict=True))
+    matrix = sampler.matrix(importance)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1)
+    np.testing.assert_allclose(matrix.sum(axis=0), 4 * importance)
+
+
+def test_a_sampler_that_cannot_serve_is_refused():
+    made = sampler_registry.make("clustered-similarity", per_round=4)
     with pytest.raises(ConfigError, match="between 1 and the number of clients"):
         made.check(3, 1)
 

@@ -9,18 +9,19 @@ import scipy
 from unalike.errors import ConfigError
 from unalike.participation import ClusteredBySimilarity, Cohort, RoundContext
 from unalike.participation.samplers import clustered_similarity as module
-from unalike.participation.samplers.similarity import row_squares, split_into, ward_tree
+from unalike.participation.samplers.similarity import METHODS, row_squares, split_into, tree_of_places
 
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("copies", [1, 2, 12])
-def test_a_leaf_of_several_is_several_leaves_at_the_same_place(copies):
+def test_a_leaf_of_several_is_several_leaves_at_the_same_place(copies, method):
     points = RNG.normal(size=(30, 4))
     everyone = np.concatenate([np.repeat(points[:1], copies, axis=0), points[1:]])
-    expected = scipy.cluster.hierarchy.linkage(everyone, "ward")[copies - 1 :]
+    expected = scipy.cluster.hierarchy.linkage(everyone, method)[copies - 1 :]
     squares = scipy.spatial.distance.cdist(points, points, "sqeuclidean")
-    tree = ward_tree(squares, np.array([copies, *[1] * 29]))
+    tree = tree_of_places(squares, np.array([copies, *[1] * 29]), method)
     np.testing.assert_allclose(tree[:, 2], expected[:, 2], rtol=1e-10)
     assert [int(count) for count in tree[:, 3]] == [_leaves(tree, k) for k in range(29)]
 
@@ -46,9 +47,13 @@ def told(clients, heard, **options):
     return sampler
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("linkage", ["rows", "condensed"])
-def test_clients_that_were_heard_are_grouped_as_in_the_whole_tree(monkeypatch, linkage):
-    sampler, equal = told(400, 90, linkage=linkage), np.full(400, 1 / 400)
+def test_clients_that_were_heard_are_grouped_as_in_the_whole_tree(monkeypatch, linkage, method):
+    # Angles to clients never heard of are all the same, and such ties have no right order in other trees.
+    measure = "arccos" if method == "ward" else "L1"
+    sampler = told(400, 90, measure=measure, linkage=linkage, method=method)
+    equal = np.full(400, 1 / 400)
 
     def heard_groups():
         known = set(sampler.memory.row)

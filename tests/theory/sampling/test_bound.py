@@ -9,6 +9,7 @@ from unalike.errors import ConfigError
 from unalike.participation import Binomial, Full, Multinomial, OriginalFedAvg, Uniform, WeightStatistics
 from unalike.participation.samplers.clustered_size import ClusteredBySize
 from unalike.theory.sampling.bound import (
+    LocalWork,
     Problem,
     convergence_bound,
     effective_importance,
@@ -191,3 +192,69 @@ def test_clients_that_work_more_count_more():
     np.testing.assert_allclose(effective_importance(importance, np.full(3, 7)), importance)
     with pytest.raises(ConfigError, match="one number per client"):
         effective_importance(importance, [1, 2])
+
+
+def test_the_bound_of_any_local_solver_is_its_formula_written_out():
+    p, rng = np.array([0.5, 0.3, 0.2]), np.random.default_rng(0)
+    known = Multinomial(per_round=2).statistics(p)
+    coefficients = [rng.uniform(0, 1, k) for k in (2, 5, 3)]
+    bound = convergence_bound(known, PROBLEM, LocalWork.of(coefficients))
+    rate, mean = 0.01 * 1.5, sum(p[i] * a.sum() for i, a in enumerate(coefficients))
+    variance, gamma = p * (1 - p) / 2, p / 2
+    sampled = local = noisy = unlike = drift = 0.0
+    for i, a in enumerate(coefficients):
+        before = (a[:-1] ** 2).sum()
+        sampled += (variance[i] + p[i] ** 2) * (a**2).sum() / mean
+        local += p[i] * a.sum() / mean * before
+        noisy += gamma[i] * before / mean
+        unlike += gamma[i] * a.sum() ** 2 / mean
+        drift = max(drift, a.sum() * a[:-1].sum())
+    omega = 1.5 * 2 * rate * unlike * 1.25
+    total = (
+        4 * 7 / (rate * mean * 200)
+        + 2 * 2 * rate * sampled * 3
+        + 3 * 0.01**2 * 2**2 * local * 3
+        + 6 * 0.01**2 * 2**2 * drift * 5
+        + 2 * rate * (3 * noisy * 3 + 6 * unlike * 5)
+    ) / (1 - omega)
+    assert bound.omega == pytest.approx(omega)
+    assert bound.total == pytest.approx(total)
+
+
+def test_plain_steps_of_everyone_are_sgd_and_a_proximal_term_shortens_the_way():
+    known = Uniform(per_round=5).statistics(EQUAL)
+    plain = convergence_bound(known, PROBLEM, LocalWork.of([np.ones(4)] * 10))
+    assert plain.total == pytest.approx(convergence_bound(known, PROBLEM).total, rel=1e-12)
+    held = convergence_bound(known, PROBLEM, LocalWork.of([proximal_accumulation(4, 0.01, 20.0)] * 10))
+    assert held.orders.client_drift < plain.orders.client_drift
+    assert held.orders.initial_error > plain.orders.initial_error
+
+
+def test_the_bound_holds_for_the_loss_with_effective_importance():
+    """Full steps on quadratic losses, different numbers of them: everything is known."""
+    p, optima, rate, rounds = np.array([0.5, 0.3, 0.2]), np.array([0.0, 1.0, 5.0]), 0.01, 50
+    steps = [1, 4, 8]
+    target = effective_importance(p, steps) @ optima
+    model, squares = 0.0, []
+    for _ in range(rounds):
+        squares.append((model - target) ** 2)
+        model += p @ (local_progress(rate, np.array(steps)) * (optima - model))
+    problem = Problem(
+        learning_rate=rate,
+        local_steps=1,
+        rounds=rounds,
+        dissimilarity=float(effective_importance(p, steps) @ (optima - target) ** 2),
+        initial_gap=target**2 / 2,
+    )
+    bound = convergence_bound(Full().statistics(p), problem, LocalWork.of([np.ones(k) for k in steps]))
+    assert bound.conditions
+    assert np.mean(squares) < bound.total
+
+
+def test_coefficients_that_are_none_are_refused():
+    known = Full().statistics(np.full(2, 0.5))
+    for wrong in ([[1.0, -1.0], [1.0]], [[], [1.0]]):
+        with pytest.raises(ConfigError, match="coefficients of its steps"):
+            LocalWork.of(wrong)
+    with pytest.raises(ConfigError, match="one number per client"):
+        convergence_bound(known, PROBLEM, LocalWork.of([[1.0]]))

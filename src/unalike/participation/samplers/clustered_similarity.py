@@ -29,6 +29,7 @@ from .similarity import (
     LINKAGES,
     by_mass,
     check_measure,
+    check_method,
     constrained_cut,
     distance_rows,
     fill,
@@ -36,7 +37,7 @@ from .similarity import (
     similarity_tree,
     split_into,
     split_oversized,
-    ward_tree,
+    tree_of_places,
 )
 
 FEW = 1000
@@ -145,7 +146,9 @@ class ClusteredBySimilarity(Clustered):
     measure: str = "arccos"
     """`arccos` (the angle), `L2` (squared) or `L1`."""
     linkage: str = "rows"
-    """Whether Ward's tree is built on the `rows` of the distance matrix or on the `condensed` distances."""
+    """Whether the tree is built on the `rows` of the distance matrix or on the `condensed` distances."""
+    method: str = "ward"
+    """How far two groups are apart: `ward`, `average`, `complete` or `single`."""
     pipeline: bool = field(default=False, kw_only=True)
     """Whether groups lag one round behind, so that they can be made while clients train."""
     memory: LastUpdates = field(init=False, repr=False, compare=False)
@@ -155,6 +158,7 @@ class ClusteredBySimilarity(Clustered):
         super().__post_init__()
         if self.linkage not in LINKAGES:
             raise unknown("linkage", self.linkage, LINKAGES)
+        check_method(self.method)
         angle = np.pi / 2 if self.linkage == "condensed" else 0.0
         memory = LastUpdates(check_measure(self.measure), angle, self.pipeline)
         object.__setattr__(self, "memory", memory)
@@ -212,7 +216,7 @@ class ClusteredBySimilarity(Clustered):
         limit = length + length // FINE
         if len(who) > FEW:
             return order, amounts, self._groups_of_many(who[order], rest, limit)
-        tree = similarity_tree(self.memory.among(who[order]), self.linkage)
+        tree = similarity_tree(self.memory.among(who[order]), self.linkage, self.method)
         return order, amounts, constrained_cut(tree, rest, limit)
 
     def _groups_of_many(self, who: ClientIds, rest: ClientIds, limit: int) -> list[ClientIds]:
@@ -227,7 +231,7 @@ class ClusteredBySimilarity(Clustered):
         squares = row_squares(matrix, sizes) if self.linkage == "rows" else matrix**2
         masses = np.array([min(int(rest[leaf].sum()), limit) for leaf in leaves])
         groups = []
-        for group in constrained_cut(ward_tree(squares, sizes), masses, limit):
+        for group in constrained_cut(tree_of_places(squares, sizes, self.method), masses, limit):
             members = np.concatenate([leaves[k] for k in group.tolist()])
             members = members[rest[members] > 0]
             groups += split_into(members, rest[members], limit)

@@ -23,6 +23,9 @@ from .distributions import ClusterDistributions, overlaps
 
 Updates = Float32s
 LINKAGES = ("rows", "condensed")
+METHODS = ("ward", "average", "complete", "single")
+"""How far two groups are apart: by Ward's criterion (as published), by the mean, the largest or the least
+distance between their members."""
 FINE = 10**9
 """A group may exceed its stretch by one part in so many, so that rounded importances do not split groups that
 fit; where samples are counted, that is less than one."""
@@ -91,15 +94,28 @@ def distances(measure: str, updates: Updates, angle_to_zero: float = 0.0) -> Flo
     return distance_rows(measure, updates, np.arange(len(updates)), angle_to_zero)
 
 
-def similarity_tree(matrix: Float64s, kind: str = "rows") -> Float64s:
-    """Ward's tree, in SciPy's form: of a distance matrix' `rows` as vectors, or of the distances as such."""
+def similarity_tree(matrix: Float64s, kind: str = "rows", method: str = "ward") -> Float64s:
+    """A hierarchical clustering, in SciPy's form.
+
+    Args:
+        matrix: the clients' distances.
+        kind: whether the matrix' `rows` are compared as vectors, or the `condensed` distances are taken.
+        method: how far two groups are apart, one of :data:`METHODS`.
+    """
     if kind not in LINKAGES:
         raise unknown("linkage", kind, LINKAGES)
+    check_method(method)
     if len(matrix) == 1:
         return np.zeros((0, 4))
     distance = scipy.spatial.distance
     pairs = distance.pdist(matrix) if kind == "rows" else distance.squareform(matrix, checks=False)
-    return scipy.cluster.hierarchy.linkage(pairs, "ward")
+    return scipy.cluster.hierarchy.linkage(pairs, method)
+
+
+def check_method(method: str) -> None:
+    """Raise if there is no linkage method of that name."""
+    if method not in METHODS:
+        raise unknown("linkage method", method, METHODS)
 
 
 def row_squares(matrix: Float64s, copies: Float64s) -> Float64s:
@@ -111,20 +127,26 @@ def row_squares(matrix: Float64s, copies: Float64s) -> Float64s:
     return np.maximum(squares, 0.0)
 
 
-def ward_tree(squares: Float64s, sizes: ClientIds) -> Float64s:
-    """Ward's tree, in SciPy's form, of leaves that stand for several clients at the same place.
+def tree_of_places(squares: Float64s, sizes: ClientIds, method: str = "ward") -> Float64s:
+    """A hierarchical clustering, in SciPy's form, of leaves that stand for several clients at the same place.
 
-    `squares` are the squared distances between places, which are overwritten. Nearest neighbors are followed
-    until two are each other's (Murtagh, "A Survey of Recent Advances in Hierarchical Clustering Algorithms",
-    1983).
+    Nearest neighbors are followed until two are each other's (Murtagh, "A Survey of Recent Advances in
+    Hierarchical Clustering Algorithms", 1983).
 
     >>> squares = np.array([[0.0, 1.0, 81.0], [1.0, 0.0, 64.0], [81.0, 64.0, 0.0]])
-    >>> tree = ward_tree(squares, np.array([1, 1, 5]))
+    >>> tree = tree_of_places(squares, np.array([1, 1, 5]))
     >>> tree[:, :2].astype(int).tolist(), tree[:, 3].tolist()
     ([[0, 1], [2, 3]], [2.0, 3.0])
+
+    Args:
+        squares: the squared distances between places, which are overwritten.
+        sizes: how many clients are at each place.
+        method: how far two groups are apart, one of :data:`METHODS`.
     """
+    check_method(method)
     n, weight = len(sizes), sizes.astype(np.float64)
-    squares *= 2 * np.outer(weight, weight) / np.add.outer(weight, weight)
+    if method == "ward":
+        squares *= 2 * np.outer(weight, weight) / np.add.outer(weight, weight)
     np.fill_diagonal(squares, np.inf)
     alive = np.ones(n, np.bool_)
     chain: list[int] = []
@@ -137,19 +159,23 @@ def ward_tree(squares: Float64s, sizes: ClientIds) -> Float64s:
         if len(chain) > 1 and squares[last, chain[-2]] <= squares[last, nearest]:
             a, b = chain.pop(), chain.pop()
             merges.append((min(a, b), max(a, b), float(np.sqrt(squares[a, b]))))
-            _join(squares, weight, alive, a, b)
+            _join(squares, weight, alive, a, b, method)
         else:
             chain.append(nearest)
     return _in_order(merges, n)
 
 
-def _join(squares: Float64s, weight: Float64s, alive: Bools, a: int, b: int) -> None:
+def _join(squares: Float64s, weight: Float64s, alive: Bools, a: int, b: int, method: str) -> None:
     """The second becomes the two together, by the formula of Lance and Williams; the first is gone."""
     both = weight[a] + weight[b]
-    apart = squares[a, b]
-    merged = ((weight + weight[a]) * squares[a] + (weight + weight[b]) * squares[b] - weight * apart) / (
-        weight + both
-    )
+    if method == "ward":
+        merged = (weight + weight[a]) * squares[a] + (weight + weight[b]) * squares[b]
+        merged = (merged - weight * squares[a, b]) / (weight + both)
+    elif method == "average":
+        # The distances are averaged, not their squares.
+        merged = ((weight[a] * np.sqrt(squares[a]) + weight[b] * np.sqrt(squares[b])) / both) ** 2
+    else:
+        merged = (np.maximum if method == "complete" else np.minimum)(squares[a], squares[b])
     alive[a] = False
     merged[~alive] = np.inf
     merged[b] = np.inf

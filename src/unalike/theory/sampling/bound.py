@@ -8,13 +8,18 @@ at most of the order of
     1 / (eta K T) + eta_l^2 (K-1) s2 + eta (Sigma + sum_i p_i^2) s2 + eta_l^2 K (K-1) k2
                   + eta gamma ((K-1) / K s2 + K k2).
 
-Constants are those of FedAvg; all terms are divided by 1 - Omega, Omega = 1.5 L eta K gamma b2.
+All terms are divided by 1 - Omega, Omega = 1.5 L eta K gamma b2. Where the k-th of client i's gradients
+counts a_ik times (FedProx, other solvers), sums of a_i take the place of K (their Theorem A.1), and the loss
+is that with weights w_i = p_i ||a_i||_1 / K_eff. Their proof bounds sum_i gamma_i ||a_i||_1^2 ||grad L_i||^2
+as if these weights were in proportion to w_i, which they need not be.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,21 +113,97 @@ class Bound:
         return self.terms.total
 
 
-def convergence_bound(statistics: WeightStatistics, problem: Problem) -> Bound:
+class LocalWork(NamedTuple):
+    """How the gradients of each client's steps add up to its update: the norms of its coefficients a_i."""
+
+    total: Float64s
+    """||a_i||_1; K for plain SGD."""
+    squares: Float64s
+    """||a_i||_2^2; K for plain SGD."""
+    last: Float64s
+    """The coefficient of the last gradient."""
+
+    @classmethod
+    def of(cls, coefficients: Sequence[ArrayLike]) -> LocalWork:
+        """From each client's coefficients, first step first.
+
+        >>> LocalWork.of([[1, 1, 1], [0.5, 1]]).total
+        array([3. , 1.5])
+        """
+        rows = [np.asarray(one, np.float64) for one in coefficients]
+        if not all(row.ndim == 1 and row.size and np.isfinite(row).all() and row.min() >= 0 for row in rows):
+            raise ConfigError("each client needs the coefficients of its steps, none of them negative.")
+        return cls(*np.array([(row.sum(), row @ row, row[-1]) for row in rows]).reshape(-1, 3).T)
+
+    @classmethod
+    def sgd(cls, clients: int, local_steps: float) -> LocalWork:
+        """The same number of plain steps for everyone."""
+        same = np.full(clients, float(local_steps))
+        return cls(same, same, np.ones(clients))
+
+
+def convergence_bound(statistics: WeightStatistics, problem: Problem, work: LocalWork | None = None) -> Bound:
     """The bound for unbiased weights, term by term.
+
+    With another local solver than SGD it bounds the gradient of the loss with :func:`effective_importance`.
 
     >>> from unalike.participation import Full
     >>> everyone = Full().statistics(np.full(4, 0.25))
     >>> bound = convergence_bound(everyone, Problem(learning_rate=0.01, local_steps=5, rounds=100))
     >>> bound.orders.initial_error, bound.orders.sampling_and_heterogeneity, bool(bound.conditions)
     (0.2, 0.0, True)
+
+    Args:
+        statistics: the moments of the weights.
+        problem: the constants; its local steps are not used where `work` is given.
+        work: what clients' local solvers do; the problem's steps of plain SGD if not given.
     """
-    gamma = _require_gamma(statistics)
-    orders = _orders(statistics, gamma, problem)
-    omega = 1.5 * problem.smoothness * problem.step * problem.local_steps * gamma
-    omega *= problem.dissimilarity_growth
-    return Bound(
-        orders, _with_constants(orders, omega, gamma, problem), omega, _conditions(statistics, problem)
+    clients = len(statistics.importance)
+    work = LocalWork.sgd(clients, problem.local_steps) if work is None else work
+    effective_importance(statistics.importance, work.total)  # one for each client, not all zero
+    sums = _sums(statistics, work)
+    orders = _orders(sums, problem)
+    omega = 1.5 * problem.smoothness * problem.step * sums.unlike * problem.dissimilarity_growth
+    conditions = _conditions(statistics, sums, problem)
+    return Bound(orders, _with_constants(orders, omega, sums, problem), omega, conditions)
+
+
+class _Sums(NamedTuple):
+    """What Theorem A.1 needs of weights and local work (A.92); K_eff is the mean of ||a_i||_1."""
+
+    steps: float
+    """K_eff."""
+    longest: float
+    """max_i ||a_i||_1."""
+    sampled: float
+    """sum_i E[omega_i^2] ||a_i||_2^2 / K_eff."""
+    local: float
+    """sum_i w_i (||a_i||_2^2 - a_last^2)."""
+    drift: float
+    """max_i ||a_i||_1 (||a_i||_1 - a_last)."""
+    noisy: float
+    """sum_i gamma_i (||a_i||_2^2 - a_last^2) / K_eff."""
+    unlike: float
+    """sum_i gamma_i ||a_i||_1^2 / K_eff."""
+
+
+def _sums(statistics: WeightStatistics, work: LocalWork) -> _Sums:
+    gamma, p = _require_gamma(statistics), statistics.importance
+    steps, before = effective_steps(p, work.total), work.squares - work.last**2
+
+    def by_gamma(values: Float64s) -> float:
+        # Where only a bound of gamma is known, the client that works most may have all of it.
+        known = statistics.gammas
+        return (gamma * float(values.max()) if known is None else float(known @ values)) / steps
+
+    return _Sums(
+        steps=steps,
+        longest=float(work.total.max()),
+        sampled=float((statistics.variance + p**2) @ work.squares) / steps,
+        local=float((p * work.total) @ before) / steps,
+        drift=float((work.total * (work.total - work.last)).max()),
+        noisy=by_gamma(before),
+        unlike=by_gamma(work.total**2),
     )
 
 
@@ -134,41 +215,61 @@ def _require_gamma(statistics: WeightStatistics) -> float:
     return statistics.gamma
 
 
-def _orders(statistics: WeightStatistics, gamma: float, problem: Problem) -> Terms:
-    steps, noise, unlike = problem.local_steps, problem.gradient_variance, problem.dissimilarity
-    squares = float(statistics.importance @ statistics.importance)
+def _orders(sums: _Sums, problem: Problem) -> Terms:
+    noise, unlike = problem.gradient_variance, problem.dissimilarity
     return Terms(
-        initial_error=1 / (problem.step * steps * problem.rounds),
-        local_noise=problem.learning_rate**2 * (steps - 1) * noise,
-        sampled_noise=problem.step * (statistics.total_variance + squares) * noise,
-        client_drift=problem.learning_rate**2 * steps * (steps - 1) * unlike,
-        sampling_and_heterogeneity=problem.step * gamma * ((steps - 1) / steps * noise + steps * unlike),
+        initial_error=1 / (problem.step * sums.steps * problem.rounds),
+        local_noise=problem.learning_rate**2 * sums.local * noise,
+        sampled_noise=problem.step * sums.sampled * noise,
+        client_drift=problem.learning_rate**2 * sums.drift * unlike,
+        sampling_and_heterogeneity=problem.step * (sums.noisy * noise + sums.unlike * unlike),
     )
 
 
-def _with_constants(orders: Terms, omega: float, gamma: float, problem: Problem) -> Terms:
+def _with_constants(orders: Terms, omega: float, sums: _Sums, problem: Problem) -> Terms:
     if omega >= 1:
         return Terms(*[math.inf] * 5)
-    smooth, steps, scale = problem.smoothness, problem.local_steps, 1 / (1 - omega)
-    mixed = 3 * (steps - 1) / steps * problem.gradient_variance + 6 * steps * problem.dissimilarity
+    smooth, scale = problem.smoothness, 1 / (1 - omega)
+    mixed = 3 * sums.noisy * problem.gradient_variance + 6 * sums.unlike * problem.dissimilarity
     return Terms(
         scale * 4 * problem.initial_gap * orders.initial_error,
         scale * 3 * smooth**2 * orders.local_noise,
         scale * 2 * smooth * orders.sampled_noise,
         scale * 6 * smooth**2 * orders.client_drift,
-        scale * smooth * problem.step * gamma * mixed,
+        scale * smooth * problem.step * mixed,
     )
 
 
-def _conditions(statistics: WeightStatistics, problem: Problem) -> Conditions:
-    local = problem.learning_rate * problem.smoothness * problem.local_steps
-    server = problem.step * problem.smoothness * problem.local_steps
-    growth, gamma = problem.dissimilarity_growth, _require_gamma(statistics)
+def _conditions(statistics: WeightStatistics, sums: _Sums, problem: Problem) -> Conditions:
+    local = problem.learning_rate * problem.smoothness * sums.longest
+    server, growth = problem.step * problem.smoothness, problem.dissimilarity_growth
     return Conditions(
         local=2 * (2 * growth + 1) * local**2 < 1,
         # Without an alpha, the least favorable one: it is zero for independent weights.
-        server=server * (1 - (statistics.alpha or 0.0)) < 1,
-        sampling=3 * server * gamma * growth <= 1,
+        server=server * sums.steps * (1 - (statistics.alpha or 0.0)) < 1,
+        sampling=3 * server * sums.unlike * growth <= 1,
+    )
+
+
+def asymptotic_rate(importance: Float64s, problem: Problem) -> Terms:
+    """The published rate of full participation at the learning rate sqrt(m / (K T)), up to constants.
+
+    It is 1 / sqrt(m K T) + sqrt(m / (K T)) sum_i p_i^2 s2 + (m / T) s2 + (m / T) K k2, where every client
+    takes part, so that m is their number; the problem's own learning rate is not used.
+
+    >>> problem = Problem(learning_rate=1.0, local_steps=1, rounds=100, gradient_variance=1.0)
+    >>> asymptotic_rate(np.full(4, 0.25), problem).initial_error
+    0.05
+    """
+    clients, local, rounds = len(importance), problem.local_steps, problem.rounds
+    return Terms(
+        initial_error=1 / math.sqrt(clients * local * rounds),
+        local_noise=clients / rounds * problem.gradient_variance,
+        sampled_noise=math.sqrt(clients / (local * rounds))
+        * float(importance @ importance)
+        * problem.gradient_variance,
+        client_drift=clients / rounds * local * problem.dissimilarity,
+        sampling_and_heterogeneity=0.0,
     )
 
 

@@ -12,14 +12,15 @@ from ..shared.documents import FRABONI
 from ..study import Claim, places_in, scale_down, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .influence import influence_claims
+from .rates import rate_claims
 from .theory import theory_claims
 from .training import training_claims
 
 
 @study_registry.add("sampling")
 def sampling(quick: bool = False) -> list[Claim]:
-    """Exact weight statistics of every sampling scheme, and what they do to learning (CS-1 to CS-19)."""
-    return [*theory_claims(quick), *training_claims(quick), *influence_claims(quick)]
+    """Exact weight statistics of every sampling scheme, and what they do to learning (CS-1 to CS-21)."""
+    return [*theory_claims(quick), *rate_claims(), *training_claims(quick), *influence_claims(quick)]
 
 
 places_in("sampling", FRABONI)
