@@ -213,6 +213,7 @@ CASES = {
     "devices": ({"devices": 1}, {}),
     "evaluate_every": ({"evaluate_every": 2}, {}),
     "evaluate_clients": ({"evaluate_clients": 3}, {}),
+    "evaluate_training": ({"evaluate_training": True}, {}),
     "regret": ({**ARRIVING, "regret": "last"}, stream()),
     "checkpoint_every": ({"checkpoint_every": 2}, {}),
 }

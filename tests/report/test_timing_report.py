@@ -173,7 +173,7 @@ def test_rows_have_the_names_of_clients():
 @pytest.fixture(scope="module", params=["async", "fedfix:0.5", "fedbuff:2"])
 def trained(request, tmp_path_factory):
     words = {"clients": 4, "model": "linear", "hardware": "spread:50", "until": 12.0, "evaluate_every": 4}
-    experiment = make_experiment({**words, "timing": request.param})
+    experiment = make_experiment({**words, "timing": request.param, "evaluate_training": True})
     return run_experiment(experiment, tmp_path_factory.mktemp("timing") / "run")
 
 

@@ -93,6 +93,7 @@ def plan_experiment(
         patience=experiment.patience,
         evaluate_every=experiment.evaluate_every,
         evaluate_clients=experiment.evaluate_clients,
+        evaluate_training=experiment.evaluate_training,
         regret=experiment.regret,
         checkpoint_every=experiment.checkpoint_every,
         observer=observer,

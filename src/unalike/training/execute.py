@@ -86,9 +86,7 @@ def _train(ready: Prepared, folder: RunFolder | None, resume: bool) -> Run:
             ready.clients.jobs.pause = interrupts.pause
         target = ready.stopping.target
         also = target.metric if target is not None and target.split == "train" else None
-        # Corrected and identical weights are compared by losses on training rows; real clients are not asked.
-        asynchronous = not steps.timing.traits.by_cohort and ready.clients.jobs is None
-        evaluation = Evaluation(engine, record, plan.evaluate_clients, also, asynchronous)
+        evaluation = Evaluation(engine, record, plan.evaluate_clients, also, plan.evaluate_training)
         traffic = (ready.clients.bytes_down, ready.clients.bytes_up)
         describe = Describe(traffic, setting.federation.name, steps.cohorts.notes, not engine.trusts_metrics)
         limits = _limits(ready)

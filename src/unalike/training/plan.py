@@ -64,6 +64,7 @@ class TrainingPlan:
         patience: rounds without a better metric after which training ends.
         evaluate_every: rounds between evaluations; about twenty in all when None.
         evaluate_clients: evaluate on at most that many clients.
+        evaluate_training: whether clients' losses on training rows are recorded at evaluations, too.
         regret: the rival against whom predictions of arriving rows are judged at the end; none when None.
         checkpoint_every: rounds between checkpoints; about ten in all when None.
         initial: the server's state to start from.
@@ -91,6 +92,7 @@ class TrainingPlan:
     patience: int | None = None
     evaluate_every: int | None = None
     evaluate_clients: int = 10_000
+    evaluate_training: bool = False
     regret: str | None = None
     checkpoint_every: int | None = None
     initial: State | None = None

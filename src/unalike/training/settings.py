@@ -69,6 +69,13 @@ class RunSettings(Settings):
         ge=1,
         le=MANY,
     )
+    evaluate_training: bool = setting(
+        False,
+        "Evaluate on training rows, too: every client's training loss at each evaluation, which the "
+        "objectives of the timing report need.",
+        group="Run",
+        served="refused",
+    )
     regret: str | None = setting(
         None,
         "Record the regret of a stream's predictions against the run's last model (last), or one that is "

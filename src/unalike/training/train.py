@@ -54,6 +54,7 @@ def train(
     restarts: int = 1,
     evaluate_every: int | None = None,
     evaluate_clients: int = 10_000,
+    evaluate_training: bool = False,
     regret: str | None = None,
     checkpoint_every: int | None = None,
     until: float = math.inf,
@@ -97,6 +98,7 @@ def train(
         evaluate_every: rounds between evaluations; about twenty in all when not given, every round with
             `stop_at`.
         evaluate_clients: evaluate on at most that many clients, evenly spaced.
+        evaluate_training: record every client's loss on its training rows at evaluations, too.
         regret: of a stream, record the regret of predictions against the run's `"last"` model or one that is
             `"pooled"` over all rows that arrive; none when not given.
         checkpoint_every: rounds between checkpoints; about ten in all when not given.
@@ -147,6 +149,7 @@ def train(
         restarts=restarts,
         evaluate_every=evaluate_every,
         evaluate_clients=evaluate_clients,
+        evaluate_training=evaluate_training,
         regret=regret,
         checkpoint_every=checkpoint_every,
         until=until,

@@ -161,6 +161,7 @@ def test_asynchronous_training_of_a_model_with_statistics(network):
     served(
         *(network, "--model", "mlp-bn:4", "--state", "average", "--timing", "fedbuff:2", "--rounds", "2"),
         *("--timing-weights", "identical", "--staleness", "polynomial:0.5", "--quiet", "--out", "runs/a"),
+        *("--largest-weight", "0.9"),
     )
     assert record("runs/a")[0]["timing"] == "fedbuff:2"
 
@@ -334,6 +335,7 @@ NEVER = {
         "unseen": "0.5",
         "restarts": "2",
         "regret": "last",
+        "evaluate-training": None,  # a flag
         "stream": "constant:5",
         "memory": "9",
         "historical-share": "0.2",
@@ -347,7 +349,7 @@ NEVER = {
 
 @pytest.mark.parametrize("name", NEVER)
 def test_what_real_clients_cannot_do_is_refused_before_anybody_comes(network, tmp_path, name):
-    answer = network.type("serve", f"--{name}", NEVER[name], "--wait", "1")
+    answer = network.type("serve", *filter(None, (f"--{name}", NEVER[name])), "--wait", "1")
     assert answer.code == 2
     assert "Traceback" not in answer.err
     assert name.replace("-", "_") in answer.sentence or "has no server" in answer.sentence
