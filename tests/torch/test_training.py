@@ -18,7 +18,7 @@ from unalike.algorithms import algorithm_registry  # noqa: E402
 from unalike.core.pytrees import largest_difference  # noqa: E402
 from unalike.models import from_torch, load_torch_weights, model_registry, to_torch  # noqa: E402
 
-from .networks import IMAGE, Convolutional, as_read, rows_for  # noqa: E402
+from .networks import IMAGE, WINDOW, Convolutional, Encoder, Sequence, as_read, rows_for  # noqa: E402
 
 SIZES = (5, 9, 7)
 SGD = Optimizer("sgd", 0.1)
@@ -147,11 +147,44 @@ def test_weights_go_to_pytorch_and_back(tmp_path):
     assert (run.predict(torch.from_numpy(x).permute(0, 3, 1, 2)) == run.predict(x)).all()
 
 
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: Convolutional(nn.BatchNorm2d), IMAGE),
+        (lambda: Sequence(nn.LSTM), WINDOW),
+        (lambda: Sequence(nn.GRU), WINDOW),
+        (Encoder, IMAGE),
+    ],
+    ids=["images", "lstm", "gru", "transformer"],
+)
+def test_onnx_files_take_rows_of_a_federation_and_give_the_same(make, shape, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    federation = clients(shape)
+    task = Task.of(federation, make(), state="average")
+    run = unalike.train(federation, task, FedAvg(optimizer=SGD), rounds=1)
+    session = onnxruntime.InferenceSession(run.export(tmp_path / "model.onnx"))
+    for rows in (3, 8):  # any number of them
+        x = rows_for(shape, rows, 5)[0]
+        (outputs,) = session.run(None, {"x": x.astype(np.int64 if shape == WINDOW else np.float32)})
+        np.testing.assert_allclose(outputs, run.predictor().outputs(x), atol=1e-5)
+
+
+def test_what_pytorch_cannot_write_is_one_sentence_and_no_file(tmp_path, monkeypatch):
+    federation = clients()
+    run = unalike.train(federation, Task.of(federation, Convolutional()), FedAvg(optimizer=SGD), rounds=1)
+
+    def fail(*given, **named):
+        raise RuntimeError("no such operator\nand a long story")
+
+    monkeypatch.setattr(torch.onnx, "export", fail)
+    with pytest.raises(ConfigError, match=r"PyTorch cannot write this module as ONNX: no such operator$"):
+        run.export(tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_does_not_fit_is_refused(tmp_path):
     federation = clients()
     run = unalike.train(federation, Task.of(federation, Convolutional()), FedAvg(optimizer=SGD), rounds=1)
-    with pytest.raises(ConfigError, match=r"PyTorch does it: torch.onnx.export\(unalike.models"):
-        run.export(tmp_path / "model.onnx")
     with pytest.raises(ConfigError, match=r"do not fit Perceptron: .*size mismatch|do not fit Perceptron"):
         to_torch(run, Perceptron())
     with pytest.raises(ConfigError, match=r"'conv1.bias' is missing; its state_dict has conv1.weight"):

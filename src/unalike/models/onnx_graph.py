@@ -23,6 +23,7 @@ from .normalized import EPSILON
 from .onnx_recurrent import GATES, write_embedding, write_last_step, write_recurrent
 from .pytorch_state_dict import to_torch_state_dict
 from .task import Task
+from .torch_onnx import write_torch_onnx
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -63,10 +64,8 @@ class Graph:
 def write_onnx(task: Task, params: Params, input_shape: tuple[int, ...], path: Path) -> None:
     """Write the model of a task with these parameters; checked by ONNX before it is written."""
     if task.model.tensors is not None:
-        raise ConfigError(
-            "a PyTorch module is not written as ONNX here; PyTorch does it: "
-            "torch.onnx.export(unalike.models.to_torch(run), (x,), path)."
-        )
+        write_torch_onnx(task, params, input_shape, path)
+        return
     onnx = import_extra("onnx", "onnx", "exporting to ONNX")
     graph = Graph(onnx, to_torch_state_dict(task, params))
     for layer in task.model.layers:

@@ -112,7 +112,7 @@ def to_torch(run: Any, module: Any = None, client: int | str | None = None) -> A
         module: The module to load into, and to give back; one like that of the run's task when not given.
         client: The client whose own model is meant, by name or number.
     """
-    torch = import_torch("to_torch")
+    import_torch("to_torch")
     task = run.setting.task
     weights = to_torch_state_dict(task, run.trained_model(client))
     if module is None:
@@ -122,6 +122,12 @@ def to_torch(run: Any, module: Any = None, client: int | str | None = None) -> A
                 "docs/from_pytorch.md."
             )
         module = task.model.tensors.source.module()
+    return load_into_module(module, weights)
+
+
+def load_into_module(module: Any, weights: Mapping[str, Array]) -> Any:
+    """A PyTorch module with these weights, in its mode of evaluation."""
+    torch = import_torch("to_torch")
     here = {name: torch.from_numpy(np.array(tensor)) for name, tensor in weights.items()}
     counters = {name: tensor for name, tensor in module.state_dict().items() if name.endswith(_COUNTER)}
     try:

@@ -108,9 +108,6 @@ class TorchModule:
 
     kind: str
     """The module's class, whose code counts where a run is resumed."""
-    row_shape: tuple[int, ...]
-    """Of a row as the module reads it."""
-    row_type: str
     tensors: ModuleTensors
     start: Mapping[str, Array] | None
     """The module's tensors, where it is a start of its own."""
@@ -159,14 +156,18 @@ class TorchModule:
 
     def _read(self, x: jax.Array) -> jax.Array:
         """Rows in the layout and type that the module reads: images are turned once."""
-        shape, whole = tuple(x.shape[1:]), self.row_type.startswith("int")
+        shape, whole = tuple(x.shape[1:]), self.tensors.row_type.startswith("int")
         if whole or not jnp.issubdtype(x.dtype, jnp.floating):
             x = x.astype(jnp.int32 if whole else jnp.float32)
-        if len(shape) == 3 and shape != self.row_shape and (shape[2], *shape[:2]) == self.row_shape:
+        if (
+            len(shape) == 3
+            and shape != self.tensors.row_shape
+            and (shape[2], *shape[:2]) == self.tensors.row_shape
+        ):
             return x.transpose(0, 3, 1, 2)
-        if math.prod(shape) != math.prod(self.row_shape) or len(shape) > len(self.row_shape):
-            raise ConfigError(f"rows have the shape {shape}, but the module reads {self.row_shape}.")
-        return x.reshape(x.shape[0], *self.row_shape)
+        if math.prod(shape) != math.prod(self.tensors.row_shape) or len(shape) > len(self.tensors.row_shape):
+            raise ConfigError(f"rows have the shape {shape}, but the module reads {self.tensors.row_shape}.")
+        return x.reshape(x.shape[0], *self.tensors.row_shape)
 
 
 @lru_cache(maxsize=8)
@@ -186,7 +187,7 @@ def _exported(make: Any, readings: list[tuple[tuple[int, ...], np.dtype]]) -> To
     shape, dtype = _choose_reading(module, readings)
     example = _zeros(shape, dtype)
     training, evaluation = (export_graph(module, example, mode) for mode in (True, False))
-    names = _split_tensors(module, tensors, training, source)
+    names = _split_tensors(module, tensors, training, source, (shape, str(dtype)))
     if not names.trained:
         raise ConfigError(
             f"{name} has no parameters that are trained; a module needs some with requires_grad."
@@ -195,8 +196,6 @@ def _exported(make: Any, readings: list[tuple[tuple[int, ...], np.dtype]]) -> To
     words = "\n".join(graph.describe() for graph in (training, evaluation))
     made = TorchModule(
         f"{type(module).__module__}.{type(module).__qualname__}",
-        shape,
-        str(dtype),
         names,
         None if source.builds else tensors,
         hashlib.sha256(words.encode()).hexdigest()[:32],
@@ -248,7 +247,11 @@ def _tensors_of(module: Any) -> dict[str, Array]:
 
 
 def _split_tensors(
-    module: Any, tensors: Mapping[str, Array], training: Graph, source: Source
+    module: Any,
+    tensors: Mapping[str, Array],
+    training: Graph,
+    source: Source,
+    reads: tuple[tuple[int, ...], str],
 ) -> ModuleTensors:
     holders: dict[int, str] = {}
     trained = {
@@ -259,7 +262,7 @@ def _split_tensors(
     kinds = {n: str(t.dtype).removeprefix("torch.") for n, t in module.named_buffers(remove_duplicate=False)}
     state = {name: kinds[name] for name in sorted(training.buffers)}
     fixed = {name: array for name, array in tensors.items() if name not in trained and name not in state}
-    return ModuleTensors(tuple(module.state_dict()), trained, state, fixed, source)
+    return ModuleTensors(tuple(module.state_dict()), trained, state, fixed, source, *reads)
 
 
 def _last_layer(graph: Graph, tensors: ModuleTensors) -> tuple[str | None, Value | None]:
@@ -289,14 +292,14 @@ def _norms(graph: Graph, tensors: ModuleTensors) -> tuple[str, ...]:
 
 def _is_flat(module: TorchModule) -> bool:
     """Whether the last layer reads a row of numbers per sample."""
-    rows = jax.ShapeDtypeStruct((_ROWS, *module.row_shape), module.row_type)
+    rows = jax.ShapeDtypeStruct((_ROWS, *module.tensors.row_shape), module.tensors.row_type)
     params = jax.eval_shape(module.init, jax.random.key(0))
     return bool(jax.eval_shape(module.features, params, rows).ndim == 2)
 
 
 def _try_both(module: TorchModule, name: str) -> None:
     """Trace both modes, so that what cannot be computed is refused now."""
-    rows = jax.ShapeDtypeStruct((_ROWS, *module.row_shape), module.row_type)
+    rows = jax.ShapeDtypeStruct((_ROWS, *module.tensors.row_shape), module.tensors.row_type)
     params = jax.eval_shape(module.init, jax.random.key(0))
     outputs = [jax.eval_shape(module.apply, params, rows)]
     if isinstance(params, Stateful):

@@ -28,6 +28,9 @@ class ModuleTensors:
     fixed: Mapping[str, Array]
     """Frozen parameters and buffers that nothing changes, also those that no `state_dict` has."""
     source: Source
+    row_shape: tuple[int, ...]
+    """Of a row as the module reads it."""
+    row_type: str
 
     def pack(self, tensors: Mapping[str, Array]) -> Params:
         """The parameters of a model, of all tensors by name; state is made of floats, so that it has an
