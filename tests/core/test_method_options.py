@@ -8,7 +8,7 @@ from unalike.algorithms import algorithm_registry
 from unalike.core.method_options import method_options, option_words
 from unalike.core.names import FILLED_IN
 
-ELSEWHERE = {"work", "optimizer", "server_optimizer", "features", "paces", *FILLED_IN}
+ELSEWHERE = {"work", "optimizer", "server_optimizer", "features", "paces", "iterate", *FILLED_IN}
 
 
 @pytest.mark.parametrize("name", list(algorithm_registry))

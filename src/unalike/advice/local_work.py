@@ -80,6 +80,7 @@ def best_local_steps(method: Method, problem: Problem, rounds: int) -> tuple[flo
     """Where the bound is least: with diminishing steps where losses are strongly convex, otherwise with fixed
     steps; or why that is not known.
 
+    >>> from unalike.theory.perturbed_gradient.problem import Proximal
     >>> problem = Problem(smoothness=1.0, squared_gradient=1.0)
     >>> best_local_steps(Perturbed(1.0), problem, 8)[0] == best_local_steps(Proximal(), problem, 8)[0]
     True

@@ -20,7 +20,7 @@ from .training import training_claims
 @study_registry.add("sampling")
 def sampling(quick: bool = False) -> list[Claim]:
     """Exact weight statistics of every sampling scheme, and what they do to learning (CS-1 to CS-21)."""
-    return [*theory_claims(quick), *rate_claims(), *training_claims(quick), *influence_claims(quick)]
+    return [*theory_claims(quick), *rate_claims(quick), *training_claims(quick), *influence_claims(quick)]
 
 
 places_in("sampling", FRABONI)
