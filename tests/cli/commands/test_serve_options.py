@@ -25,6 +25,14 @@ TINY = ("--model", "linear", "--rounds", "2", "--quiet")
 ADDRESS = "127.0.0.1:9311"
 SEEN: dict[str, set[str]] = {"serve": set(), "join": set()}
 """Options that a scenario has used."""
+RAN: set[str] = set()
+"""Scenarios that this process has run."""
+
+
+@pytest.fixture(autouse=True)
+def counted(request):
+    yield
+    RAN.add(request.node.name)
 
 
 @pytest.fixture
@@ -423,13 +431,14 @@ def test_a_file_names_what_is_outside_its_folder_only_if_it_is_trusted(network, 
 
 
 @pytest.mark.parametrize("command", ["serve", "join"])
-def test_no_option_is_without_a_test(command):
-    """Runs after the scenarios of this file."""
+def test_no_option_is_without_a_test(command, request):
+    """Runs after the scenarios of this file, in the process that ran all of them."""
+    here = [item for item in request.session.items if item.path == request.node.path]
+    if not {item.name for item in here if item.function is not request.function} <= RAN:
+        pytest.skip("not all scenarios of this file were run in this process")
     known = {
         next(word for word in parameter.opts if word.startswith("--"))
         for parameter in get_command(app).commands[command].params
         if parameter.param_type_name == "option"
     }
-    if not SEEN[command]:
-        pytest.skip("the scenarios were not run")
     assert not known - SEEN[command] - {"--help"}
